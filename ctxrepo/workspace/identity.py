@@ -137,8 +137,10 @@ def _follow_gitfile(dot_git: str, folder: str) -> tuple[str | None, str] | None:
         git_dir = os.path.join(folder, candidate)
         if _is_git_dir(git_dir):
             return _common(git_dir)
-    worktree = re.fullmatch(r"(.+)/\.git/worktrees/[^/]+/?", slashed)
-    return None, (os.path.join(folder, worktree[1]) if worktree else folder)
+    main = slashed.rpartition("/.git/worktrees/")[0]
+    if re.match("[A-Za-z]:/", main):
+        return None, main
+    return None, (_real(os.path.join(folder, main)) if main else folder)
 
 
 def _across_systems(path: str) -> list[str]:
