@@ -1,0 +1,1 @@
+"""Private memory: one fact, one file, in its owner's own repository."""

@@ -1,0 +1,1 @@
+"""From a prompt to the few things worth knowing now: search, rank, weigh, fence."""
