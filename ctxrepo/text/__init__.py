@@ -1,0 +1,1 @@
+"""Text as such: terms, passages, names, secrets, hidden characters; pure, and the lowest layer."""
