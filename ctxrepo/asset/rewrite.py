@@ -217,11 +217,9 @@ def _spelled(value: object) -> object:
 def _spelled_text(text: object) -> str:
     if not isinstance(text, str):
         raise TypeError(f"{text!r} is no text; keys and dates are written as text.")
-    if _LITERAL.fullmatch(text):
-        return LiteralScalarString(text)
     if _BARE.fullmatch(text) and _is_text_everywhere(text):
         return text
-    quoted: str = DoubleQuotedScalarString(text)
+    quoted: str = LiteralScalarString(text) if _LITERAL.fullmatch(text) else DoubleQuotedScalarString(text)
     return quoted
 
 
@@ -229,4 +227,4 @@ def _is_text_everywhere(text: str) -> bool:
     """Tells whether every YAML reader, of 1.1 as of 1.2, takes the bare scalar for text."""
     if not isinstance(resolve(text), str) or _CORE_NUMBER.fullmatch(text):
         return False
-    return bool(_yaml_1_1.resolve(yaml.ScalarNode, text, (True, False)) == "tag:yaml.org,2002:str")
+    return bool(_yaml_1_1.resolve(yaml.ScalarNode, text, (True, False)).endswith(":str"))
