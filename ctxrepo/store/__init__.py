@@ -1,0 +1,1 @@
+"""Git underneath: stores, transactions, history, and the guards around private repositories."""

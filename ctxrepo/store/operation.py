@@ -1,0 +1,263 @@
+"""How one operation becomes files, index and branch, in an order in which no kill loses anything.
+
+    objects (fast-import, nothing visible) → journal → files → index → branch → journal gone
+
+Index before branch is deliberate: the other way round, a kill between the two leaves a commit whose file the index does
+not know, and the person's next `git commit -a` deletes it. Everything that can refuse (a stale parent, a foreign
+lock, a file that changed) does so while it can still be taken back; what a killed process left is finished by
+the next one from the journal, on top of wherever the branch stands by then.
+
+An edit from outside that our operation would write over becomes a commit of its own first, made by the same
+fast-import, so that no version of a file is ever lost.
+"""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ctxrepo.errors import Conflict, CtxError
+from ctxrepo.store import files, journal, refs
+from ctxrepo.store.fastimport import Entry, Import, Signature
+from ctxrepo.store.files import Change, etag
+
+if TYPE_CHECKING:
+    from ctxrepo.store.store import Store
+
+ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What shall be committed, and as what.
+
+    `trusted` says that the content now on disk is known to be ours or to be the content to commit, so that it is no
+    edit from outside; `rescued` are contents from outside that must become a commit first all the same.
+    `merged` are further parents; `untracked` are paths that leave git although their file stays; `journaled` is what the
+    journal of a resumed operation said.
+    """
+
+    text: str
+    author: Signature
+    committer: Signature
+    changes: Sequence[Change]
+    prior: str
+    trusted: bool = False
+    rescued: Sequence[Change] = ()
+    merged: Sequence[str] = ()
+    untracked: Sequence[str] = ()
+    journaled: Sequence[Change] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Commits of one operation, not yet on the branch: their ids, oldest first; `snapshot` are the rescued paths."""
+
+    ids: list[str]
+    rescued: list[Change] = field(default_factory=list)
+
+
+def carry_out(store: Store, operation: Operation) -> str | None:
+    """Makes the files, the index and the branch what the operation says; call it under the store's lock.
+
+    Returns:
+        The id of the commit, None when the branch already holds it all.
+
+    Raises:
+        Conflict: the branch, the index or a file is held or was changed by someone else; nothing was written.
+    """
+    token = secrets.token_hex(8)
+    store.stage.wait()
+    written = False
+    indexed = False
+    paths = [change.path for change in operation.changes]
+    try:
+        for _ in range(ATTEMPTS):
+            head = store.head()
+            if not written:
+                _check_staged(store, operation, head.commit)
+            made = _make(store, operation, head.commit, token, again=written)
+            if made is None:
+                return None
+            intent = _intent(operation, made, token, store.branch(), head.commit)
+            journal.save(store.state_dir, intent)
+            if not written:
+                files.apply(store.root, operation.changes, token)
+                written = True
+            store.stage.put(paths, made.ids[-1], token, forced=operation.untracked)
+            indexed = True
+            if store.move_branch(head.commit, made.ids[-1], operation.committer, operation.text, token):
+                journal.clear(store.state_dir)
+                return made.ids[-1]
+        raise Conflict(f"The branch of {store.name} kept moving; nothing was written.")
+    except BaseException:
+        _take_back(store, operation, token, written=written, indexed=indexed)
+        raise
+
+
+def finish_interrupted(store: Store) -> list[str]:
+    """Finishes what a killed process began; call it under the store's lock.
+
+    A file that holds neither the content before nor the one after was edited since the kill: it stays as it is.
+
+    Returns:
+        The paths that it brought up to date.
+    """
+    store.clear_scratch()
+    intent = journal.load(store.state_dir)
+    if intent is None:
+        return []
+    refs.drop_own_lock(store.common_dir, intent.ref, intent.new)
+    files.sweep(store.root, intent.changes, intent.token)
+    head = store.head()
+    if head.commit is None or not _contains(store, head.commit, intent.new):
+        _resume(store, intent)
+    journal.clear(store.state_dir)
+    return [change.path for change in intent.changes]
+
+
+def _resume(store: Store, intent: journal.Intent) -> None:
+    open_changes = []
+    for change in intent.changes:
+        with suppress(CtxError):
+            found, _ = files.read(store.root, change.path)
+            if found in (change.before, change.after):
+                open_changes.append(Change(change.path, found, change.after, change.mode))
+    rescued = [
+        Change(item.path, item.before, item.before, item.mode)
+        for item in intent.changes
+        if item.path in intent.snapshot
+    ]
+    if open_changes:
+        resumed = Operation(
+            intent.text,
+            intent.author,
+            intent.committer,
+            open_changes,
+            intent.prior,
+            trusted=True,
+            rescued=rescued,
+            journaled=intent.changes,
+        )
+        carry_out(store, resumed)
+
+
+def _make(store: Store, operation: Operation, base: str | None, token: str, *, again: bool) -> Made | None:
+    with Import(store.git, store.common_dir, base, token) as stream:
+        known = {change.path: stream.entry(change.path) for change in operation.changes}
+        rescued = _rescued(store, operation, known)
+        wanted = [change for change in operation.changes if not _same(store, known[change.path], change)]
+        if not (wanted or rescued or again or operation.merged or operation.untracked):
+            return None
+        if rescued:
+            stream.commit(operation.prior, operation.author, operation.committer)
+            for change in sorted(rescued, key=lambda item: item.before is not None):
+                _put(store, stream, change.path, change.before, change.mode)
+        if wanted or again or operation.merged or operation.untracked:
+            stream.commit(operation.text, operation.author, operation.committer, operation.merged)
+            for change in sorted(wanted, key=lambda item: item.after is not None):
+                _put(store, stream, change.path, change.after, change.mode)
+            for path in operation.untracked:
+                stream.delete(path)
+        return Made(stream.finish(), rescued)
+
+
+def _rescued(store: Store, operation: Operation, known: dict[str, Entry | None]) -> list[Change]:
+    """Returns what is on disk, is not in the branch, and is about to be written over."""
+    if not store.private:
+        return []
+    candidates = operation.rescued if operation.trusted else operation.changes
+    return [
+        change
+        for change in candidates
+        if _blob(known.get(change.path)) != (None if change.before is None else etag(change.before))
+    ]
+
+
+def _blob(entry: Entry | None) -> str | None:
+    return None if entry is None else entry.blob
+
+
+def _same(store: Store, entry: Entry | None, change: Change) -> bool:
+    if entry is None or change.after is None:
+        return entry is None and change.after is None
+    return store.private and entry.mode == change.mode and entry.blob == etag(change.after)
+
+
+def _put(store: Store, stream: Import, path: str, data: bytes | None, mode: int) -> None:
+    if data is None:
+        stream.delete(path)
+    elif store.private:
+        stream.modify(path, mode, data)
+    else:
+        stream.place(path, Entry(mode, store.filtered_blob(path, data)))
+
+
+def _check_staged(store: Store, operation: Operation, head: str | None) -> None:
+    paths = {change.path for change in operation.changes}
+    clashes = store.stage.staged(head) & paths
+    if not clashes:
+        return
+    held = staged_blobs(store, sorted(clashes))
+    for change in operation.changes:
+        if change.path not in clashes:
+            continue
+        if held.get(change.path) not in [_blob_of(store, change.path, data) for data in (change.before, change.after)]:
+            raise Conflict(
+                f"{change.path} is staged with other content; nothing was written.",
+                hint=f"git -C {store.root} commit -- {change.path}",
+            )
+
+
+def _blob_of(store: Store, path: str, data: bytes | None) -> str | None:
+    if data is None:
+        return None
+    return etag(data) if store.private else store.filtered_blob(path, data)
+
+
+def staged_blobs(store: Store, paths: Sequence[str]) -> dict[str, str]:
+    """Returns the blob that the index holds for each of these paths; deleted ones are absent."""
+    found: dict[str, str] = {}
+    for line in store.git.run("ls-files", "-s", "-z", "--", *paths).split(b"\0"):
+        if line:
+            about, _, name = line.partition(b"\t")
+            found[name.decode("utf-8", "surrogateescape")] = about.split()[1].decode("ascii")
+    return found
+
+
+def _intent(operation: Operation, made: Made, token: str, ref: str, old: str | None) -> journal.Intent:
+    return journal.Intent(
+        token=token,
+        ref=ref,
+        old=old,
+        new=made.ids[-1],
+        text=operation.text,
+        author=operation.author,
+        committer=operation.committer,
+        changes=list(operation.journaled) or [change for change in operation.changes if change.writes],
+        prior=operation.prior,
+        snapshot=[change.path for change in made.rescued],
+    )
+
+
+def _take_back(store: Store, operation: Operation, token: str, *, written: bool, indexed: bool) -> None:
+    if written:
+        files.revert(store.root, operation.changes, token)
+    if indexed:
+        with suppress(CtxError):
+            store.stage.put([change.path for change in operation.changes], "", token)
+    if not operation.journaled:
+        journal.clear(store.state_dir)
+
+
+def _contains(store: Store, tip: str, commit: str) -> bool:
+    if tip == commit:
+        return True
+    done: subprocess.CompletedProcess[bytes] = store.git.result(
+        "merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128)
+    )
+    return done.returncode == 0

@@ -1,0 +1,292 @@
+"""A store: one git repository with one lock, and the only way to change it.
+
+    with store.transaction("memory.add", actor="me", subject="memory: add …") as tx:
+        tx.write("facts/2026-11/a.md", b"…")
+
+Entering takes the lock, finishes what a killed process left and makes sure that the store may be written. Leaving
+commits everything at once, or nothing. Between the two no network, model or other slow thing may be waited for.
+
+In a private store the file on disk is the truth: what was edited outside is committed first, as an operation
+of its own. In the team's store it belongs to the person, who commits or proposes it; there a path
+with uncommitted changes is a `Conflict`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+
+from ctxrepo.errors import Conflict, CtxError, Refused
+from ctxrepo.store import fastimport, operation, refs
+from ctxrepo.store.fastimport import Signature, message, one_line
+from ctxrepo.store.files import Change
+from ctxrepo.store.git import Git
+from ctxrepo.store.lock import PATIENCE, StoreLock
+from ctxrepo.store.stage import Stage
+from ctxrepo.store.tx import Tx
+
+SNAPSHOT_SUBJECT = "snapshot: edits made outside"
+_UNDER_WAY = {
+    "MERGE_HEAD": ("a merge", "git merge --continue"),
+    "CHERRY_PICK_HEAD": ("a cherry-pick", "git cherry-pick --continue"),
+    "REVERT_HEAD": ("a revert", "git revert --continue"),
+    "rebase-merge": ("a rebase", "git rebase --continue"),
+    "rebase-apply": ("a rebase", "git rebase --continue"),
+}
+_GC_LOOSE = 27
+_DIRTY = "dirty"
+
+
+class Store:
+    """One git repository of the workspace.
+
+    Args:
+        root: the folder with its files.
+        git_dir: its git directory (of a linked worktree: that worktree's own).
+        state_dir: this machine's lock, journal and index of it; on the file system of `git_dir`.
+        name: `team`, `tasks` or `memory/<user>`.
+        private: whether the disk is the truth and outside edits are committed by ctxrepo.
+        patience: seconds to wait for the store's lock.
+
+    Attributes:
+        after_commit: called with the changed paths, under the lock, after each commit; a failure is noted
+            (`dirty`) and never fails the write.
+        before_write: called before anything is written; raises what forbids it.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        git_dir: str | os.PathLike[str],
+        state_dir: str | os.PathLike[str],
+        name: str,
+        private: bool,
+        *,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.root = os.path.abspath(root)
+        self.git_dir = os.path.abspath(git_dir)
+        self.state_dir = os.path.abspath(state_dir)
+        self.name = name
+        self.private = private
+        self.common_dir = refs.common_dir_of(self.git_dir)
+        self.git = Git(self.git_dir, self.root)
+        self.stage = Stage(self.git, self.state_dir, split=private)
+        self.lock = StoreLock(f"{self.state_dir}/lock", name, patience)
+        self.after_commit: list[Callable[[Sequence[str]], None]] = []
+        self.before_write: list[Callable[[], None]] = []
+        self._person: tuple[str, str] | None = None
+
+    def __repr__(self) -> str:
+        return f"Store({self.name!r}, {self.root!r})"
+
+    def head(self) -> refs.Head:
+        """Returns the branch HEAD is on and its commit."""
+        return refs.read_head(self.git_dir, self.common_dir)
+
+    def branch(self) -> str:
+        """Returns the branch that operations commit to, as `refs/heads/…`.
+
+        Raises:
+            Refused: HEAD is detached.
+        """
+        head = self.head()
+        if head.ref is None:
+            raise Refused(
+                f"HEAD of {self.name} is detached, so there is no branch to commit to.",
+                hint=f"git -C {self.root} switch main",
+            )
+        return head.ref
+
+    def check_writable(self) -> None:
+        """Makes sure that nothing forbids a write now.
+
+        Raises:
+            Refused: detached HEAD, a merge or rebase under way, or a guard of `before_write`.
+        """
+        self.branch()
+        for name, (what, way_out) in _UNDER_WAY.items():
+            if os.path.lexists(f"{self.git_dir}/{name}"):
+                raise Refused(
+                    f"{what.capitalize()} is under way in {self.name}; finish or abort it first.",
+                    hint=f"git -C {self.root} {way_out.partition(' ')[2]}",
+                )
+        for guard in self.before_write:
+            guard()
+
+    @contextmanager
+    def transaction(
+        self,
+        op: str,
+        *,
+        actor: str,
+        agent: str | None = None,
+        session: str | None = None,
+        reason: str | None = None,
+        subject: str | None = None,
+        trailers: Iterable[tuple[str, str | None]] = (),
+        now: datetime | None = None,
+    ) -> Iterator[Tx]:
+        """Opens a transaction; leaving it without an exception commits what was written to it.
+
+        Args:
+            op: the operation, such as `memory.add`; the trailer `Ctx-Op`.
+            actor: on whose behalf; `agent`, `session` and `reason` say more, if known.
+            subject: first line of the commit message; made from `op` when missing.
+            trailers: further trailers; more may be added with `Tx.trailer`.
+            now: time of the commit.
+
+        Raises:
+            Conflict: the lock, the index or a touched file is someone else's; nothing was written.
+            Refused: see `check_writable`.
+        """
+        base = [("Ctx-Op", op), ("Ctx-Actor", actor), ("Ctx-Agent", agent), ("Ctx-Session", session)]
+        tx = Tx(self.root, subject or op.replace(".", ": ", 1), [*base, ("Ctx-Reason", reason), *trailers])
+        with self.lock:
+            self._recover()
+            self.check_writable()
+            yield tx
+            changes = tx.changes()
+            if changes:
+                tx.commit_id = self._commit(changes, tx.text(), actor, now)
+        if changes:
+            self.tidy()
+
+    def recover(self) -> list[str]:
+        """Finishes what a killed process left behind; returns the paths that it brought up to date."""
+        with self.lock:
+            return self._recover()
+
+    def clear_scratch(self) -> None:
+        """Removes what killed processes left that nobody can want; call it under the lock."""
+        fastimport.clear_scratch(self.common_dir)
+        self.stage.drop_own_lock()
+
+    def commit_changes(
+        self,
+        changes: Sequence[Change],
+        text: str,
+        actor: str,
+        now: datetime | None = None,
+        *,
+        trusted: bool = False,
+        merged: Sequence[str] = (),
+        untracked: Sequence[str] = (),
+    ) -> str | None:
+        """Commits changes whose content before is known; call it under the lock, after `check_writable`."""
+        signature = self.signature(actor, now)
+        prior = message(SNAPSHOT_SUBJECT, [("Ctx-Op", "snapshot"), ("Ctx-Actor", actor)])
+        return operation.carry_out(
+            self,
+            operation.Operation(
+                text, signature, signature, changes, prior, trusted=trusted, merged=merged, untracked=untracked
+            ),
+        )
+
+    def announce(self, paths: Sequence[str]) -> None:
+        """Tells `after_commit` which paths have changed; a failure marks the store dirty."""
+        for callback in self.after_commit:
+            try:
+                callback(paths)
+            except Exception:  # the commit stands, whatever an index thinks of it
+                self.mark_dirty(traceback.format_exc(limit=3))
+
+    def mark_dirty(self, why: str) -> None:
+        """Notes that indexes of this store may be behind."""
+        with suppress(OSError), open(f"{self.state_dir}/{_DIRTY}", "a", encoding="utf-8") as file:
+            file.write(why.rstrip() + "\n")
+
+    def dirty(self) -> str | None:
+        """Returns why indexes may be behind, None when they are not known to be."""
+        try:
+            with open(f"{self.state_dir}/{_DIRTY}", encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def clear_dirty(self) -> None:
+        """Forgets the note of `mark_dirty`: indexes were brought up to date."""
+        with suppress(FileNotFoundError):
+            os.unlink(f"{self.state_dir}/{_DIRTY}")
+
+    def move_branch(self, old: str | None, new: str, who: Signature, text: str, token: str) -> bool:
+        """Moves the branch under HEAD from `old` to `new`; False when it stands elsewhere by now."""
+        ref = self.branch()
+        if not refs.move(self.common_dir, ref, old, new, scratch=f"{self.state_dir}/ref-{token}"):
+            return False
+        refs.log_move(self.git_dir, self.common_dir, ref, old, new, who.line(), text.partition("\n")[0])
+        return True
+
+    def filtered_blob(self, path: str, data: bytes) -> str:
+        """Stores `data` as git would for this path (line endings, large-file filters) and returns the blob's id."""
+        return self.git.run("hash-object", "-w", "--stdin", "--path", path, data=data).decode("ascii").strip()
+
+    def signature(self, actor: str, now: datetime | None = None) -> Signature:
+        """Returns who commits: the actor in a private store, in the team's the person that git knows, if any."""
+        when = int(time.time() if now is None else now.timestamp())
+        name, email = (None, None) if self.private else self._git_person()
+        handle = "".join(one_line(actor).split()) or "unknown"
+        return Signature(name or one_line(actor), email or f"{handle}@localhost", when)
+
+    def outside_edits(self, paths: Iterable[str] | None = None) -> list[str]:
+        """Returns the paths whose file differs from the branch: edited, new, deleted or staged.
+
+        Args:
+            paths: look at these only; None looks at all (0.25 s of CPU at 100,000 files).
+        """
+        chosen = None if paths is None else list(paths)
+        if chosen == []:
+            return []
+        listing = self.git.run(
+            "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *(chosen or [])
+        )
+        return [os.fsdecode(line[3:]) for line in listing.split(b"\0") if line]
+
+    def tidy(self) -> None:
+        """Lets git pack its loose objects in the background once there are thousands; never fails."""
+        with suppress(OSError, CtxError):
+            if len(os.listdir(f"{self.common_dir}/objects/17")) > _GC_LOOSE:
+                self.git.run("gc", "--auto", "--quiet", ok=range(256))
+
+    def _recover(self) -> list[str]:
+        os.makedirs(self.state_dir, exist_ok=True)
+        paths = operation.finish_interrupted(self)
+        if paths:
+            self.announce(paths)
+        return paths
+
+    def _commit(self, changes: Sequence[Change], text: str, actor: str, now: datetime | None) -> str | None:
+        if not self.private:
+            self._check_clean([change.path for change in changes])
+        commit = self.commit_changes(changes, text, actor, now)
+        if commit:
+            self.announce([change.path for change in changes])
+        return commit
+
+    def _check_clean(self, paths: list[str]) -> None:
+        edited = self.outside_edits(paths)
+        if edited:
+            raise Conflict(
+                f"{edited[0]} has changes that are not committed; nothing was written.",
+                hint=f"git -C {self.root} status",
+                details=edited[1:],
+            )
+
+    def _git_person(self) -> tuple[str, str]:
+        if self._person is None:
+            listing: subprocess.CompletedProcess[bytes] = self.git.result(
+                "config", "--get-regexp", "-z", r"^user\.(name|email)$", ok=(0, 1)
+            )
+            pairs = dict(
+                item.decode("utf-8", "replace").split("\n", 1) for item in listing.stdout.split(b"\0") if b"\n" in item
+            )
+            self._person = (
+                os.environ.get("GIT_AUTHOR_NAME") or pairs.get("user.name", ""),
+                os.environ.get("GIT_AUTHOR_EMAIL") or pairs.get("user.email", ""),
+            )
+        return self._person
