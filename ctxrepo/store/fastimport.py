@@ -71,23 +71,29 @@ def message(subject: str, trailers: Iterable[tuple[str, str | None]]) -> str:
 class Import:
     """One run of fast-import on top of `base` (None: the branch has no commit yet).
 
-    Use as a context manager; leaving it without `finish` makes nothing.
+    Use as a context manager; leaving it without `finish` makes nothing. The objects are on disk when `finish` returns:
+    loose ones for the few files of an ordinary operation, with `bulk` a pack.
     """
 
-    def __init__(self, git: Git, common_dir: str, base: str | None, token: str) -> None:
+    def __init__(self, git: Git, common_dir: str, base: str | None, token: str, *, bulk: bool = False) -> None:
         self._git = git
         self._scratch = f"{common_dir}/{SCRATCH}/{token}"
         self._ref = f"{SCRATCH}/{token}"
         self._base = base
         self._marks = 0
         self._ids: list[str] = []
+        durable = "none,pack,pack-metadata" if bulk else "none,loose-object"
         self._child = git.start(
             "fast-import",
             "--quiet",
             "--force",
             "--date-format=raw-permissive",
             "--done",
-            config=("fastimport.unpackLimit=2000", "core.fsyncMethod=batch"),
+            config=(
+                f"fastimport.unpackLimit={1 if bulk else 1_000_000}",
+                f"core.fsync={durable}",
+                "core.fsyncMethod=batch",
+            ),
         )
 
     def __enter__(self) -> Import:

@@ -41,7 +41,10 @@ class Intent:
 
 
 def save(folder: str, intent: Intent) -> None:
-    """Writes the journal; on return it is on disk."""
+    """Writes the journal; on return a kill does not lose it.
+
+    It is forced to disk if several files are to change: a single one is whole after a power cut as well.
+    """
     value = {
         "token": intent.token,
         "ref": intent.ref,
@@ -54,9 +57,11 @@ def save(folder: str, intent: Intent) -> None:
         "prior": intent.prior,
         "snapshot": intent.snapshot,
     }
-    write_whole(f"{folder}/{NAME}.new", json.dumps(value).encode("utf-8", "surrogatepass"))
+    several = len(intent.changes) > 1
+    write_whole(f"{folder}/{NAME}.new", json.dumps(value).encode("utf-8", "surrogatepass"), sync=several)
     os.replace(f"{folder}/{NAME}.new", f"{folder}/{NAME}")
-    sync_folders([folder])
+    if several:
+        sync_folders([folder])
 
 
 def load(folder: str) -> Intent | None:

@@ -18,10 +18,10 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ctxrepo.errors import Conflict, CtxError
-from ctxrepo.store import files, journal, refs
+from ctxrepo.store import files, journal
 from ctxrepo.store.fastimport import Entry, Import, Signature
 from ctxrepo.store.files import Change, etag
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ctxrepo.store.store import Store
 
 ATTEMPTS = 8
+BULK = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Operation:
 
     `trusted` says that the content now on disk is known to be ours or to be the content to commit, so that it is no
     edit from outside; `rescued` are contents from outside that must become a commit first all the same.
-    `merged` are further parents; `untracked` are paths that leave git although their file stays; `journaled` is what the
-    journal of a resumed operation said.
+    `merged` are further parents; `untracked` are paths that leave git although their file stays; `journaled` is what
+    the journal of a resumed operation said.
     """
 
     text: str
@@ -93,10 +94,14 @@ def carry_out(store: Store, operation: Operation) -> str | None:
             if store.move_branch(head.commit, made.ids[-1], operation.committer, operation.text, token):
                 journal.clear(store.state_dir)
                 return made.ids[-1]
-        raise Conflict(f"The branch of {store.name} kept moving; nothing was written.")
+        _give_up(store)
     except BaseException:
         _take_back(store, operation, token, written=written, indexed=indexed)
         raise
+
+
+def _give_up(store: Store) -> NoReturn:
+    raise Conflict(f"The branch of {store.name} kept moving; nothing was written.")
 
 
 def finish_interrupted(store: Store) -> list[str]:
@@ -111,7 +116,6 @@ def finish_interrupted(store: Store) -> list[str]:
     intent = journal.load(store.state_dir)
     if intent is None:
         return []
-    refs.drop_own_lock(store.common_dir, intent.ref, intent.new)
     files.sweep(store.root, intent.changes, intent.token)
     head = store.head()
     if head.commit is None or not _contains(store, head.commit, intent.new):
@@ -147,7 +151,8 @@ def _resume(store: Store, intent: journal.Intent) -> None:
 
 
 def _make(store: Store, operation: Operation, base: str | None, token: str, *, again: bool) -> Made | None:
-    with Import(store.git, store.common_dir, base, token) as stream:
+    bulk = len(operation.changes) > BULK
+    with Import(store.git, store.common_dir, base, token, bulk=bulk) as stream:
         known = {change.path: stream.entry(change.path) for change in operation.changes}
         rescued = _rescued(store, operation, known)
         wanted = [change for change in operation.changes if not _same(store, known[change.path], change)]

@@ -2,7 +2,7 @@
 
 Read and written as files: a process would cost 2 ms at each, and a lock that is *ours* can be told from
 a person's only if we make it. `main.lock` appears with its final content (a hard link to a prepared file), so
-a lock that holds the commit named in our journal was left by our own killed process and may go; any other lock is
+a lock that is the same file as one in our folder was left by our own killed process and may go; any other lock is
 somebody's and stays. The lock lives for two system calls.
 
 Repositories in the reftable format are refused with the command that converts them; nothing else about a branch
@@ -20,6 +20,7 @@ from ctxrepo.errors import Conflict, Refused
 from ctxrepo.store.files import link_exclusively, write_whole
 
 PATIENCE = 5.0
+PREPARED = "ref-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,14 @@ def move(
     old: str | None,
     new: str,
     *,
-    scratch: str,
+    folder: str,
+    token: str,
     patience: float = PATIENCE,
 ) -> bool:
     """Moves a branch from `old` (None: it must not exist) to `new`.
 
     Args:
-        scratch: a path on the same file system for the prepared file.
+        folder: where the prepared file is made, on the same file system; `token` names it.
         patience: seconds to wait for somebody else's lock on it.
 
     Returns:
@@ -93,6 +95,7 @@ def move(
     """
     target = f"{common_dir}/{ref}"
     lock = f"{target}.lock"
+    scratch = f"{folder}/{PREPARED}{token}"
     os.makedirs(os.path.dirname(target), exist_ok=True)
     write_whole(scratch, new.encode("ascii") + b"\n")
     try:
@@ -119,12 +122,18 @@ def log_move(git_dir: str, common_dir: str, ref: str, old: str | None, new: str,
                 os.close(fd)
 
 
-def drop_own_lock(common_dir: str, ref: str, new: str) -> None:
-    """Removes the lock of a branch if it was left by our own process that was moving it to `new`."""
+def drop_own_lock(common_dir: str, ref: str, folder: str) -> None:
+    """Removes what a killed process of ours left in `folder`, and the lock of the branch if it is one of these."""
     lock = f"{common_dir}/{ref}.lock"
-    if _content(lock) == new:
-        with suppress(FileNotFoundError):
-            os.unlink(lock)
+    with suppress(FileNotFoundError), os.scandir(folder) as found:
+        for item in found:
+            if not item.name.startswith(PREPARED):
+                continue
+            with suppress(OSError):
+                if os.path.samefile(item.path, lock):
+                    os.unlink(lock)
+            with suppress(OSError):
+                os.unlink(item.path)
 
 
 def _take(scratch: str, lock: str, deadline: float) -> None:

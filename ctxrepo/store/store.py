@@ -166,6 +166,9 @@ class Store:
         """Removes what killed processes left that nobody can want; call it under the lock."""
         fastimport.clear_scratch(self.common_dir)
         self.stage.drop_own_lock()
+        ref = self.head().ref
+        if ref is not None:
+            refs.drop_own_lock(self.common_dir, ref, self.state_dir)
 
     def commit_changes(
         self,
@@ -217,7 +220,7 @@ class Store:
     def move_branch(self, old: str | None, new: str, who: Signature, text: str, token: str) -> bool:
         """Moves the branch under HEAD from `old` to `new`; False when it stands elsewhere by now."""
         ref = self.branch()
-        if not refs.move(self.common_dir, ref, old, new, scratch=f"{self.state_dir}/ref-{token}"):
+        if not refs.move(self.common_dir, ref, old, new, folder=self.state_dir, token=token):
             return False
         refs.log_move(self.git_dir, self.common_dir, ref, old, new, who.line(), text.partition("\n")[0])
         return True
