@@ -1,0 +1,152 @@
+"""A generation from the writing side: made beside the current one, swapped in whole, swept away later.
+
+`place` says where things lie; this module makes and removes them and tells whether one is intact. Only the holder
+of the index lock calls it. The lock is a `flock`, so the system releases it when its holder dies.
+
+Intact means: the search index and the catalog belong together and no file of either was cut, exchanged or lost.
+The catalog keeps a fingerprint for that: tantivy's opstamp and the size of every segment file, about fifty `stat`
+calls. What that cannot see (a flipped byte) shows up when it is read, and the reader marks the index dirty.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tantivy
+
+from ctxrepo.errors import CtxError
+from ctxrepo.index import place
+from ctxrepo.index.catalog import Catalog
+from ctxrepo.index.schema import schema
+
+_POLL = 0.01  # seconds between two looks at a held lock
+
+
+class IndexBusy(CtxError):
+    """Another process writes this index for longer than the caller wants to wait."""
+
+    def __init__(self) -> None:
+        super().__init__("Another process is writing the search index.", hint="ctxrepo sync")
+
+
+@contextmanager
+def locked(folder: str, wait: float) -> Iterator[None]:
+    """Hold the right to write the index in `folder`.
+
+    Args:
+        folder: index folder of a store; made if missing.
+        wait: seconds to wait for another holder.
+
+    Raises:
+        IndexBusy: it was not released in time.
+    """
+    os.makedirs(folder, exist_ok=True)
+    handle = os.open(os.path.join(folder, place.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise IndexBusy from None
+                time.sleep(_POLL)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def building(folder: str) -> Iterator[str]:
+    """A new generation to fill; `publish` makes it current. On an error nothing of it stays."""
+    path = os.path.join(folder, f"{place.stamp()}-{secrets.token_hex(6)}")
+    os.makedirs(os.path.join(path, place.TANTIVY))
+    try:
+        tantivy.Index(schema(), os.path.join(path, place.TANTIVY), reuse=False)
+        save_scopes(path, {})
+        yield path
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def publish(folder: str, generation: str) -> None:
+    """Make `generation` the one that readers open."""
+    _replace(os.path.join(folder, place.CURRENT), os.path.basename(generation) + "\n")
+
+
+def sweep(folder: str) -> None:
+    """Remove what is neither current nor ours to keep: replaced generations and those of killed builders."""
+    keep = {os.path.basename(place.current(folder) or ""), place.CURRENT, place.DIRTY, place.LOCK}
+    for name in os.listdir(folder):
+        if name in keep:
+            continue
+        path = os.path.join(folder, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
+
+
+def load_scopes(generation: str) -> dict[str, int]:
+    """Scope names and their numbers."""
+    with open(os.path.join(generation, place.SCOPES), encoding="utf-8") as handle:
+        found: dict[str, int] = json.load(handle)
+    return found
+
+
+def save_scopes(generation: str, scopes: dict[str, int]) -> None:
+    """Write them; a number must be on disk before the first document that carries it."""
+    _replace(os.path.join(generation, place.SCOPES), json.dumps(scopes, ensure_ascii=False))
+
+
+def fingerprint(generation: str) -> str:
+    """What the search index's files look like; another text means that they are not those of the last batch.
+
+    Raises:
+        OSError, ValueError, KeyError: there is no readable index.
+    """
+    folder = os.path.join(generation, place.TANTIVY)
+    with open(os.path.join(folder, "meta.json"), encoding="utf-8") as handle:
+        meta = json.load(handle)
+    segments = {segment["segment_id"].replace("-", "") for segment in meta["segments"]}
+    sizes = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.split(".", 1)[0] in segments:
+                sizes.append((entry.name, entry.stat().st_size))
+    return json.dumps([meta["opstamp"], sorted(segments), sorted(sizes)])
+
+
+def is_intact(generation: str, catalog: Catalog) -> bool:
+    """Whether search index and catalog belong together, or a killed writer's batch explains that they do not."""
+    if catalog.meta("in_flight") == "1":
+        return True
+    try:
+        load_scopes(generation)
+        return catalog.meta("fingerprint") == fingerprint(generation)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def dead_weight(generation: str) -> tuple[int, int]:
+    """(documents that count, documents that were deleted and still take room)."""
+    with open(os.path.join(generation, place.TANTIVY, "meta.json"), encoding="utf-8") as handle:
+        segments = json.load(handle)["segments"]
+    dead = sum(segment["deletes"]["num_deleted_docs"] for segment in segments if segment["deletes"])
+    return sum(segment["max_doc"] for segment in segments) - dead, dead
+
+
+def _replace(path: str, text: str) -> None:
+    fresh = path + ".new"
+    with open(fresh, "w", encoding="utf-8") as handle:
+        handle.write(text)
+    os.replace(fresh, path)
