@@ -162,7 +162,8 @@ def compose(text: str, first_line: int) -> yaml.Node | None:
     try:
         return loader.get_single_node()
     except yaml.MarkedYAMLError as err:
-        mark = err.problem_mark or err.context_mark
+        in_quotes = err.context_mark and "quoted scalar" in (err.context or "")
+        mark = err.context_mark if in_quotes else err.problem_mark or err.context_mark
         raise _explained(text, first_line, mark.line if mark else 0, err) from err
     except yaml.YAMLError as err:
         raise FrontmatterError(first_line, f"The header is not YAML: {err}.") from err
@@ -279,13 +280,8 @@ def _mend(line: str) -> str | None:
     key, value = match["key"], match["value"]
     if not match["gap"] and value:
         return None if value.startswith("//") else f"A space is missing after the colon; write `{key}: {value}`."
-    if value[:1] in "\"'" and value:
-        quote = value[0]
-        inner = value[1:-1] if value.endswith(quote) and len(value) > 1 else value[1:]
-        if quote in inner.replace("\\" + quote, "").replace(quote * 2, "") or not value.endswith(quote):
-            what = "has quotes inside quotes" if value.endswith(quote) else "has text after its closing quote or none"
-            return f"The value of {key!r} {what}; write it as `{key}: {_quoted(inner if what[4] == 'q' else value)}`."
-        return None
+    if value and value[0] in "\"'":
+        return _mend_quotes(key, value)
     if _CURLY.match(value):
         return f"Curly quotes do not quote in YAML; write `{key}: {_quoted(_CURLY.sub('', value))}`."
     if ": " in value or value.endswith(":"):
@@ -293,6 +289,17 @@ def _mend(line: str) -> str | None:
     if value[:1] in "@`%*&!{}[],|>" and value:
         return f"The value of {key!r} begins with {value[0]!r}; put it in quotes: `{key}: {_quoted(value)}`."
     return None
+
+
+def _mend_quotes(key: str, value: str) -> str | None:
+    quote = value[0]
+    closed = value.endswith(quote) and len(value) > 1
+    inner = value[1:-1] if closed else value[1:]
+    if quote not in inner.replace("\\" + quote, "").replace(quote * 2, ""):
+        return None if closed else f"The quotes around the value of {key!r} are not closed: {value[:60]}"
+    if closed:
+        return f"The value of {key!r} has quotes inside quotes; write it as `{key}: {_quoted(inner)}`."
+    return f"The value of {key!r} has text after its closing quote; write it as `{key}: {_quoted(value)}`."
 
 
 def _quoted(value: str) -> str:

@@ -2,10 +2,9 @@
 
 ruamel.yaml keeps comments, order and quoting, but it re-indents lists, realigns values and re-breaks long ones in
 lines that nobody touched.  So a header is changed entry by entry: the lines of the entries that change go through
-ruamel's round trip, each on its own, and every other line stays byte for byte.  Only a header in flow style, or one
-that is indented as a whole, goes through ruamel in one piece.  What comes out is read again with the fast reader and
-must say exactly what was asked for; an anchor that another entry uses is the one known case in which that fails, and
-then nothing is changed.
+ruamel's round trip, each on its own, and every other line stays byte for byte.  Only a header in flow style, one that
+is indented as a whole, or one whose entries share an anchor goes through ruamel in one piece.  What comes out is read
+again with the fast reader and must say exactly what was asked for, or nothing is changed.
 
 ruamel works without a schema here: every scalar is text to it, unquoted ones are given their value by
 `header.resolve`, as in the fast reader.  Two readers with one table of values cannot drift apart, and `012` or
@@ -146,7 +145,7 @@ def _yaml(text: str = "") -> YAML:
 def _plain(value: object) -> object:
     """Gives the values of a tree that ruamel loaded."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {"" if key is None else str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, ScalarString) and not isinstance(value, PlainScalarString):

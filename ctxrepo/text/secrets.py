@@ -45,7 +45,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("API key", _FREE + r"sk-[A-Za-z0-9][A-Za-z0-9_-]{5,255}"),
     ("API key", _FREE + r"(?:gsk_|xai-|pplx-|r8_|hf_|nvapi-|tvly-|fw_)[A-Za-z0-9_-]{20,255}"),
     ("Google key", _FREE + r"(?:AIza[0-9A-Za-z_-]{30,60}|ya29\.[0-9A-Za-z_-]{20,255}|GOCSPX-[0-9A-Za-z_-]{20,60})"),
-    ("registry token", _FREE + r"(?:npm_[A-Za-z0-9]{30,60}|pypi-Ag[A-Za-z0-9_-]{20,400}|dckr_pat_[\w-]{20,60})"),
+    ("registry token", _FREE + r"(?:npm_[A-Za-z0-9]{30,60}|pypi-Ag[\w-]{20,400}|dckr_pat_[\w-]{20,60})"),
     ("cloud token", _FREE + r"(?:do[opr]_v1_[a-f0-9]{40,80}|SG\.[A-Za-z0-9_-]{16,40}\.[A-Za-z0-9_-]{16,60})"),
     ("bot token", r"(?<![0-9A-Za-z_-])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,40}"),
     ("JWT", _FREE + r"eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,1000}"),
@@ -55,7 +55,8 @@ _FORM = re.compile("|".join(f"(?P<f{number}>{pattern})" for number, (_, pattern)
 _BARE_KEY = re.compile(r"sk-(?!proj-|svcacct-|admin-|ant-|or-v1-|lf-)")
 _URL = re.compile(r"://(?P<user>[^\s/:@'\"<>]{0,80}):(?P<value>[^\s/@'\"<>]{3,120})@(?=[A-Za-z0-9\[])")
 _BEARER = re.compile(
-    r"(?<![A-Za-z0-9])(?:bearer|basic|authorization:?[ \t]{1,4}token)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{8,4000}={0,2})",
+    r"(?<![A-Za-z0-9])(?:bearer|basic|authorization:?[ \t]{1,4}token)[ \t]{1,4}"
+    r"(?P<value>[A-Za-z0-9._~+/-]{8,4000}={0,2})",
     re.IGNORECASE | re.ASCII,
 )
 
