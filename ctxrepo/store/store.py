@@ -22,11 +22,12 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 
 from ctxrepo.errors import Conflict, CtxError, Refused
-from ctxrepo.store import fastimport, operation, refs
+from ctxrepo.store import fastimport, operation, refs, snapshot
 from ctxrepo.store.fastimport import Signature, message, one_line
 from ctxrepo.store.files import Change
 from ctxrepo.store.git import Git
 from ctxrepo.store.lock import PATIENCE, StoreLock
+from ctxrepo.store.snapshot import Adopt, Report
 from ctxrepo.store.stage import Stage
 from ctxrepo.store.tx import Tx
 
@@ -109,6 +110,16 @@ class Store:
         Raises:
             Refused: detached HEAD, a merge or rebase under way, or a guard of `before_write`.
         """
+        self.check_state()
+        for guard in self.before_write:
+            guard()
+
+    def check_state(self) -> None:
+        """Makes sure that git's own state allows a commit.
+
+        Raises:
+            Refused: detached HEAD, or a merge, cherry-pick, revert or rebase under way.
+        """
         self.branch()
         for name, (what, way_out) in _UNDER_WAY.items():
             if os.path.lexists(f"{self.git_dir}/{name}"):
@@ -116,8 +127,6 @@ class Store:
                     f"{what.capitalize()} is under way in {self.name}; finish or abort it first.",
                     hint=f"git -C {self.root} {way_out.partition(' ')[2]}",
                 )
-        for guard in self.before_write:
-            guard()
 
     @contextmanager
     def transaction(
@@ -148,7 +157,7 @@ class Store:
         base = [("Ctx-Op", op), ("Ctx-Actor", actor), ("Ctx-Agent", agent), ("Ctx-Session", session)]
         tx = Tx(self.root, subject or op.replace(".", ": ", 1), [*base, ("Ctx-Reason", reason), *trailers])
         with self.lock:
-            self._recover()
+            self.recover_under_lock()
             self.check_writable()
             yield tx
             changes = tx.changes()
@@ -160,7 +169,43 @@ class Store:
     def recover(self) -> list[str]:
         """Finishes what a killed process left behind; returns the paths that it brought up to date."""
         with self.lock:
-            return self._recover()
+            return self.recover_under_lock()
+
+    def recover_under_lock(self) -> list[str]:
+        """Like `recover`, for a caller that holds the lock already."""
+        os.makedirs(self.state_dir, exist_ok=True)
+        paths = operation.finish_interrupted(self)
+        if paths:
+            self.announce(paths)
+        return paths
+
+    def snapshot(
+        self,
+        adopt: Adopt | None = None,
+        *,
+        paths: Iterable[str] | None = None,
+        actor: str = "outside",
+        now: datetime | None = None,
+    ) -> Report:
+        """Commits the edits made outside a private store, all in one commit.
+
+        Args:
+            adopt: given a path and its bytes, returns a completed content (id, dates), or None to leave it.
+            paths: look at these only; None looks at all.
+            actor: whose edits they are.
+
+        Raises:
+            Refused: see `check_writable`; a wholesale loss of files is never taken for a deletion.
+        """
+        if not self.private:
+            raise RuntimeError("edits in the team's store are the person's to commit")
+        with self.lock:
+            self.recover_under_lock()
+            self.check_writable()
+            report = snapshot.take(self, adopt=adopt, paths=paths, actor=actor, now=now)
+            if report.commit:
+                self.announce(report.paths)
+        return report
 
     def clear_scratch(self) -> None:
         """Removes what killed processes left that nobody can want; call it under the lock."""
@@ -255,13 +300,6 @@ class Store:
         with suppress(OSError, CtxError):
             if len(os.listdir(f"{self.common_dir}/objects/17")) > _GC_LOOSE:
                 self.git.run("gc", "--auto", "--quiet", ok=range(256))
-
-    def _recover(self) -> list[str]:
-        os.makedirs(self.state_dir, exist_ok=True)
-        paths = operation.finish_interrupted(self)
-        if paths:
-            self.announce(paths)
-        return paths
 
     def _commit(self, changes: Sequence[Change], text: str, actor: str, now: datetime | None) -> str | None:
         if not self.private:
