@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ctxrepo.asset.schema import reference
+
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted((ROOT / "ctxrepo").rglob("*.py"))
 
@@ -44,3 +46,16 @@ def test_ci_runs_the_command_of_the_readme() -> None:
 
     assert command.endswith("pytest")
     assert command in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_readme_lists_the_fields_as_they_are(request: pytest.FixtureRequest) -> None:
+    """The tables of the README are those that `check` goes by; `--update` writes them."""
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    head, start, rest = text.partition("<!-- fields -->\n")
+    _, end, tail = rest.partition("<!-- /fields -->")
+    current = f"{head}{start}\n{reference()}\n{end}{tail}"
+    if request.config.getoption("--update"):
+        readme.write_text(current, encoding="utf-8")
+
+    assert readme.read_text(encoding="utf-8") == current
