@@ -51,6 +51,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "CTXREPO_WORKSPACE": str(folder / "this-test-chose-no-workspace"),
+        "CTXREPO_BACKGROUND": "off",
         "TZ": "UTC",
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",

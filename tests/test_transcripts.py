@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,8 @@ from ctxrepo.cli.demo import make_live
 from tests.support.transcripts import run
 
 TESTS = Path(__file__).parent
-DOCUMENTS = [TESTS.parent / "README.md", *sorted((TESTS / "transcripts").glob("*.txt"))]
+README = TESTS.parent / "README.md"
+DOCUMENTS = [README, *sorted((TESTS / "transcripts").glob("*.txt"))]
 
 
 def prepare(kind: str, folder: Path) -> None:
@@ -30,3 +34,15 @@ def test_the_document_is_true(document: Path, home: Path, request: pytest.Fixtur
     reports = run(document, home, prepare, update=request.config.getoption("--update"))
 
     assert not reports, "\n\n".join(reports)
+
+
+@pytest.mark.parametrize("program", re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S))
+def test_the_python_of_the_readme_runs(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python block runs as it stands in a live workspace and prints what it promises to."""
+    monkeypatch.delenv("CTXREPO_WORKSPACE")
+    prepare("live", tmp_path)
+
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
