@@ -12,7 +12,7 @@ __all__ = ["__version__", "open_workspace"]
 
 def __getattr__(name: str) -> object:
     if name == "open_workspace":
-        from ctxrepo.memory.session import open_workspace
+        from ctxrepo.api import open_workspace
 
         return open_workspace
     raise AttributeError(f"module 'ctxrepo' has no attribute {name!r}")

@@ -1,6 +1,7 @@
 """A fact as a value: what a new one looks like, how an edit changes it, which folder it belongs in.
 
-Pure functions; `ctxrepo.memory.verbs` brings the clock, the disk and the commit.
+Pure functions; `ctxrepo.memory.verbs` brings the clock, the disk and the commit.  `now` is the time as assets write
+it, `2026-11-29T10:00:00Z`.
 
 Who hears a fact is decided when it is written.  A preference is about the person, so it holds in
 every project; anything else was learnt while working on something, so it stays with the project
@@ -12,7 +13,6 @@ stood, so what it leaves out reads as `"*"`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from ctxrepo.text.names import slug
@@ -21,28 +21,23 @@ FOLDER = "facts"
 EVERYWHERE = "*"
 
 
-def stamp(now: datetime) -> str:
-    """RFC 3339 in UTC to the second, the one form in which times are written."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def default_project(kind: str, project: str) -> str:
     """Where a new fact of `kind` holds when nobody said so."""
     return EVERYWHERE if kind == "preference" else project
 
 
 def new_header(
-    *, fact_id: str, kind: str, now: datetime, project: str, agent: str, source: str, extra: Mapping[str, Any]
+    *, fact_id: str, kind: str, now: str, project: str, agent: str, source: str, extra: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Front-matter of a new fact, in the order in which people read it; `extra` values of None are left out."""
     header: dict[str, Any] = {"id": fact_id, "kind": kind, "status": "active", "project": project, "agent": agent}
-    header |= {"created": stamp(now), "updated": stamp(now), "source": source}
+    header |= {"created": now, "updated": now, "source": source}
     return header | {name: value for name, value in extra.items() if value not in (None, [], ())}
 
 
-def superseding(new_id: str, now: datetime) -> dict[str, Any]:
+def superseding(new_id: str, now: str) -> dict[str, Any]:
     """What changes in the header of a fact that was true until `new_id` took its place."""
-    return {"status": "superseded", "superseded_by": new_id, "valid_until": stamp(now), "updated": stamp(now)}
+    return {"status": "superseded", "superseded_by": new_id, "valid_until": now, "updated": now}
 
 
 def file_name(text: str, fact_id: str) -> str:
@@ -50,31 +45,20 @@ def file_name(text: str, fact_id: str) -> str:
     return f"{slug(text)}-{fact_id[-6:].lower()}.md"
 
 
-def month_folder(now: datetime, entries: Callable[[str], int], limit: int) -> str:
+def month_folder(now: str, entries: Callable[[str], int], limit: int) -> str:
     """`facts/2026-11`, or `facts/2026-11.2` … once the month's folder is full.
 
     Args:
         entries: how many files a folder (relative to the store) holds; 0 for a missing one.
         limit: how many it may hold; the cost of a commit follows the size of the touched folder.
     """
-    month = f"{FOLDER}/{now.astimezone(UTC):%Y-%m}"
+    month = f"{FOLDER}/{now[:7]}"
     if entries(month) < limit:
         return month
     part = 2
     while entries(f"{month}.{part}") >= limit:
         part += 1
     return f"{month}.{part}"
-
-
-def missing_header(fields: Mapping[str, Any], *, new_id: Callable[[], str], now: datetime) -> dict[str, Any]:
-    """What adoption adds to a file written by hand: an id and dates, nothing that its author did not say."""
-    added: dict[str, Any] = {}
-    if not fields.get("id"):
-        added["id"] = new_id()
-    for name in ("created", "updated"):
-        if not fields.get(name):
-            added[name] = stamp(now)
-    return added
 
 
 def matches(row: Mapping[str, Any], *, kind: str | None, status: str | None, project: str | None) -> bool:

@@ -69,9 +69,7 @@ class Layout:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self.local = os.path.join(common_dir, "ctxrepo")
-        main = os.path.dirname(common_dir)
-        linked = git_dir != common_dir and os.path.basename(common_dir) == ".git"
-        self.private_root = main if linked else root
+        self.private_root = os.path.dirname(common_dir) if os.path.basename(common_dir) == ".git" else root
 
     @classmethod
     def of(cls, root: str) -> Layout | None:
@@ -90,7 +88,7 @@ class Layout:
     def state_dir(self, name: str) -> str:
         """Lock, journal, index and usage log of a store, on this machine only."""
         if name == TEAM and self.git_dir != self.common_dir:
-            return os.path.join(self.git_dir, "ctxrepo", "state", TEAM)
+            name = f"{TEAM}@{os.path.basename(self.git_dir)}"
         return os.path.join(self.local, "state", *name.split("/"))
 
     def users(self) -> list[str]:

@@ -1,0 +1,115 @@
+"""ctxrepo from Python: `open_workspace` gives one object with the verbs of the command line.
+
+    from ctxrepo import open_workspace
+
+    with open_workspace("team-context", user="me", agent="my-agent", project="billing") as repo:
+        repo.memory.add("对辣菜过敏，聚餐要避开", kind="preference")
+        for hit in repo.recall("周五聚餐能点辣菜吗")["results"]:
+            print(hit["relevance"], hit["text"])
+
+The command line calls these methods and prints what they return, so both do the same.  Every value
+returned is made of plain dicts, lists, strings and numbers and can be written as JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+from ctxrepo.asset.check import Problem
+from ctxrepo.memory.verbs import MemoryVerbs
+from ctxrepo.recall import answers
+from ctxrepo.workspace import checking, health, history
+from ctxrepo.workspace.workspace import ALL_AGENTS, Workspace, locate, whose
+
+
+class ContextRepository(Workspace):
+    """An open workspace with every verb; made by `open_workspace`."""
+
+    @property
+    def memory(self) -> MemoryVerbs:
+        """The private memory of this user."""
+        return MemoryVerbs(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def recall(
+        self,
+        query: str,
+        *,
+        knowledge: bool = False,
+        limit: int | None = None,
+        threshold: float | None = None,
+        explain: bool = False,
+    ) -> dict[str, Any]:
+        """What a prompt brings back. See `ctxrepo.recall.answers.recall`."""
+        return answers.recall(self, query, knowledge=knowledge, limit=limit, threshold=threshold, explain=explain)
+
+    def sync_all(self, progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
+        """Brings every index up to date and commits hand edits of private stores. See `health.sync_all`."""
+        return health.sync_all(self, progress)
+
+    def status(self) -> dict[str, Any]:
+        """Whose workspace this is, what it holds and what waits for attention. See `health.status`."""
+        return health.status(self)
+
+    def doctor(self, *, fix: bool = False) -> dict[str, Any]:
+        """What is damaged, and mends it when told to. See `health.doctor`."""
+        return health.doctor(self, fix=fix)
+
+    def check(self, paths: tuple[str, ...] = (), *, staged: bool = False) -> list[Problem]:
+        """Every problem of the assets. See `checking.problems`."""
+        return checking.problems(self.layout, self.user, paths, staged=staged)
+
+    def log(self, ref: str | None = None, *, limit: int = 20) -> dict[str, Any]:
+        """Operations, newest first. See `history.log`."""
+        return history.log(self, ref, limit=limit)
+
+    def show(self, ref: str) -> dict[str, Any]:
+        """An asset or an operation. See `history.show`."""
+        return history.show(self, ref)
+
+    def why(self, ref: str) -> dict[str, Any]:
+        """Why an asset is believed. See `history.why`."""
+        return history.why(self, ref)
+
+    def undo(self, op: str) -> dict[str, Any]:
+        """Undoes one operation by a new commit. See `history.undo`."""
+        return history.undo(self, op)
+
+    def watch(self, *, poll: bool = False, say: Callable[[str], None] = lambda _: None) -> None:
+        """Keeps the indexes fresh until interrupted. See `ctxrepo.watch`."""
+        from ctxrepo.watching import watch
+
+        watch(self, poll=poll, say=say)
+
+
+def open_workspace(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    user: str | None = None,
+    agent: str = ALL_AGENTS,
+    project: str | None = None,
+    clock: Callable[[], float] = time.time,
+    random: Callable[[int], bytes] = os.urandom,
+) -> ContextRepository:
+    """Opens the workspace at or above `path`.
+
+    Args:
+        path: a folder in it; None takes `CTXREPO_WORKSPACE`, else the current folder.
+        user: whose private memory; None takes `CTXREPO_USER`, else this clone's user.
+        agent: the agent that speaks; `*`, every agent, for a person.
+        project: identity of the project; None takes that of the current folder.
+        clock: gives Unix seconds.
+        random: gives random bytes for ids.
+
+    Raises:
+        NotFound: no workspace there, or no private store of that user.
+        UsageFault: nobody said whose memory, and there are several.
+    """
+    layout = locate(path)
+    owner = whose(layout, user)
+    return ContextRepository(layout, user=owner, agent=agent, project=project, clock=clock, random=random)

@@ -1,0 +1,112 @@
+"""The state of a workspace: what is here, what waits for attention, what is damaged; and bringing it up to date."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ctxrepo.errors import CtxError
+from ctxrepo.index.heartbeat import watcher
+from ctxrepo.store.mend import diagnose, mend
+from ctxrepo.store.private import team_store
+from ctxrepo.store.store import Store
+from ctxrepo.workspace.layout import TEAM
+from ctxrepo.workspace.workspace import Workspace
+
+_LOG = "hook-errors.log"
+
+
+def sync_all(workspace: Workspace, progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
+    """Brings every index up to date and commits what was edited by hand in the private stores.
+
+    A store that cannot be written now (a guard, a merge under way) is reported with the reason and stops no other.
+    """
+    results = []
+    for name in workspace.store_names():
+        told = None if progress is None else lambda done, total, name=name: progress(name, done, total)
+        row: dict[str, Any] = {"name": name, "snapshot": None, "problems": []}
+        report = workspace.sync(name, told)
+        row |= {"added": len(report.added), "changed": len(report.changed), "removed": len(report.removed)}
+        row["rebuilt"] = report.rebuilt
+        if name != TEAM:
+            try:
+                taken = workspace.snapshot(name)
+            except CtxError as fault:
+                row["problems"].append(f"{name}: {fault.message}" + (f" Run: {fault.hint}" if fault.hint else ""))
+            else:
+                row["snapshot"] = taken.commit
+                row["problems"] += [f"{name}/{path} was not committed: {reason}." for path, reason in taken.skipped]
+        with workspace.index(name).catalog() as catalog:
+            row["problems"] += [f"{_place(name, each.path)}:{each.line}: {each.message}" for each in catalog.problems()]
+        results.append(row)
+    return {"results": results}
+
+
+def status(workspace: Workspace) -> dict[str, Any]:
+    """Whose workspace this is, its stores with counts, and what waits for attention."""
+    stores = []
+    attention = [str(problem) for problem in workspace.settings_problems]
+    for name in workspace.store_names():
+        try:
+            workspace.fresh(name)
+            store = workspace.store(name)
+            with workspace.index(name).catalog() as catalog:
+                counts = {"assets": len(catalog.entries()), "problems": len(catalog.problems())}
+            edits = store.outside_edits()
+        except CtxError as fault:
+            attention.append(f"{fault.message} Run: {fault.hint or 'ctxrepo doctor'}")
+            continue
+        head = store.head()
+        branch = (head.ref or "detached").removeprefix("refs/heads/")
+        stores.append({"name": name, **counts, "outside_edits": len(edits), "branch": branch, "commit": head.commit})
+    attention += [finding.message for finding in diagnose(_team(workspace))]
+    log = os.path.join(workspace.layout.local, _LOG)
+    if os.path.exists(log) and os.path.getsize(log):
+        attention.append(f"The recall hook has failed before; see {log}")
+    return {
+        "workspace": workspace.layout.root,
+        "user": workspace.user,
+        "agent": workspace.agent,
+        "project": workspace.project,
+        "watching": watcher(workspace.layout.local) is not None,
+        "stores": stores,
+        "attention": attention,
+    }
+
+
+def doctor(workspace: Workspace, *, fix: bool = False) -> dict[str, Any]:
+    """What is damaged; with `fix`, mends what can be mended without losing anything.
+
+    A broken index is no finding: it heals itself, here as well.
+    """
+    team = _team(workspace)
+    before = diagnose(team)
+    done = mend(team, before, actor=workspace.user, now=workspace.now) if fix else []
+    left = {(finding.code, finding.store) for finding in diagnose(team)} if fix else None
+    results = [
+        {
+            "code": finding.code,
+            "store": finding.store,
+            "message": finding.message,
+            "fix": finding.fix,
+            "fixed": left is not None and (finding.code, finding.store) not in left,
+        }
+        for finding in before
+    ]
+    for name in workspace.store_names():
+        try:
+            workspace.sync(name)
+        except CtxError as fault:
+            row = {"code": "index", "store": name, "message": fault.message, "fix": fault.hint or "", "fixed": False}
+            if not any(known["store"] == name for known in results):
+                results.append(row)
+    return {"results": results, "done": done}
+
+
+def _team(workspace: Workspace) -> Store:
+    return team_store(workspace.layout.root, workspace.layout.git_dir)
+
+
+def _place(name: str, path: str) -> str:
+    return path if name == TEAM else f"{name}/{path}"
