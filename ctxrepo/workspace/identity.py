@@ -216,6 +216,8 @@ def _unquote(raw: str) -> str:
 
 
 def _read(path: str, limit: int) -> str:
+    if not os.path.isfile(path):  # opening a pipe would wait for ever
+        return ""
     try:
         with open(path, "rb") as file:
             return file.read(limit).decode("utf-8", "surrogateescape")

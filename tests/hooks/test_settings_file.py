@@ -197,6 +197,8 @@ def test_ours_is_cut_from_any_place(position: int) -> None:
         ('{"a": tru}', 1),
         ('{"a": 01}', 1),
         ('{"a": "un\nfinished"}', 1),
+        ('\n{"a": "' + "long " * 20_000 + "\n", 2),
+        ("\n/*" + "long " * 20_000 + "\n", 2),
         ('{"a": "\\x"}', 1),
         ('{"a": 1 /* open\n}', 1),
         ('{\n"a" 1}', 2),
@@ -210,6 +212,7 @@ def test_ours_is_cut_from_any_place(position: int) -> None:
         ("<<<<<<< HEAD\n{}\n", 1),
         ("\x00\x00", 1),
     ],
+    ids=lambda value: str(value)[:24].encode("unicode_escape").decode(),
 )
 def test_what_is_no_settings_file_is_refused_with_the_line(text: str, line: int) -> None:
     """A broken file, or one of another shape, is refused and the line is named."""

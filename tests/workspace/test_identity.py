@@ -327,6 +327,16 @@ def test_odd_places_are_named(tmp_path: Path) -> None:
     assert os.fsdecode(b"\xff") not in project_identity(os.fsdecode(bytes(tmp_path) + b"/\xffx"))
 
 
+def test_a_pipe_in_place_of_a_file_does_not_hang(tmp_path: Path) -> None:
+    """Whatever stands in .git, the answer comes at once."""
+    main = repository(tmp_path / "billing", commit=False)
+    (main / ".git" / "config").unlink()
+    os.mkfifo(main / ".git" / "config")
+    os.mkfifo(main / ".git" / "commondir")
+
+    assert identity(main).startswith("billing-")
+
+
 def test_it_costs_nearly_nothing_to_import() -> None:
     """Nothing heavier than os, re and zlib comes with it; the hook calls it at every prompt."""
     script = (
