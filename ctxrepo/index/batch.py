@@ -65,17 +65,16 @@ class Batch:
         self._rows: list[tuple[int, FileState, Row, str]] = []
         self.outcome = Outcome()
 
-    def apply(self, paths: Sequence[str], *, again: bool = False) -> Outcome:
+    def apply(self, paths: Sequence[str]) -> Outcome:
         """Bring the index to what is on disk at `paths`, whatever that is.
 
         Args:
             paths: paths in the store, each once; what is not there (any more) is taken out.
-            again: index them even if the catalog says that it has them as they are.
         """
         catalog = self._catalog
         if catalog.meta("in_flight") == "1":
             paths = list(dict.fromkeys([*paths, *catalog.doubted()]))
-        if len(paths) <= _FEW and not again:
+        if len(paths) <= _FEW:
             paths = [path for path in paths if not self._is_settled(path)]
         else:
             self._heap = _LARGE_HEAP
@@ -87,7 +86,7 @@ class Batch:
         try:
             with catalog.writing():
                 for start in range(0, len(paths), _CHUNK):
-                    self._take(paths[start : start + _CHUNK], start, len(paths), again)
+                    self._take(paths[start : start + _CHUNK], start, len(paths))
                 self._commit()
                 catalog.set_meta("fingerprint", generations.fingerprint(self._generation))
                 catalog.set_meta("in_flight", "0")
@@ -103,7 +102,7 @@ class Batch:
             return known is None and content is None
         _, old = known
         fresh = self._state(path, content)
-        if old.mtime_ns == IN_FLIGHT or not content.blob or (old.blob, old.reviewed) != (fresh.blob, fresh.reviewed):
+        if old.mtime_ns == IN_FLIGHT or (old.blob, old.reviewed) != (fresh.blob, fresh.reviewed):
             return False
         if old != fresh:
             with self._catalog.writing():
@@ -119,7 +118,7 @@ class Batch:
             reviewed = bool(content.blob) and base.get(path) == content.blob
         return FileState(path, *content.state, content.racy, content.blob, reviewed)
 
-    def _take(self, paths: Sequence[str], done: int, total: int, again: bool) -> None:
+    def _take(self, paths: Sequence[str], done: int, total: int) -> None:
         known = self._catalog.known(paths)
         self._rows.clear()
         base = self._catalog.base_blobs(paths) if self._source.shared else {}
@@ -131,7 +130,7 @@ class Batch:
                 self._remove(path, key, old)
                 continue
             fresh = self._state(path, content, base)
-            if content.blob and not again and (old.blob, old.reviewed) == (fresh.blob, fresh.reviewed):
+            if key < self._first_new and (old.blob, old.reviewed) == (fresh.blob, fresh.reviewed):
                 self._catalog.touch(fresh)
                 self.outcome.touched += 1
                 continue

@@ -191,7 +191,7 @@ class Catalog:
     def doubted(self) -> list[str]:
         """Files that a killed writer had begun with; what the index holds of them is unknown, so their content too."""
         with self.writing():
-            self._db.execute("UPDATE file SET blob = '' WHERE mtime_ns = ?", (IN_FLIGHT,))
+            self._db.execute("UPDATE file SET blob = '?' WHERE mtime_ns = ?", (IN_FLIGHT,))
         return [path for (path,) in self._db.execute("SELECT path FROM file WHERE mtime_ns = ?", (IN_FLIGHT,))]
 
     def put(self, files: Iterable[tuple[int, FileState, Row, str]]) -> None:
@@ -239,15 +239,23 @@ class Catalog:
             "INSERT INTO base VALUES (?, ?)", ((path, blob) for path, blob in changed.items() if blob is not None)
         )
 
-    def misjudged(self) -> list[str]:
-        """Readable files whose `reviewed` is no longer what a comparison with the default branch's tree gives."""
-        rows = self._db.execute(
+    def misjudged(self, paths: Sequence[str] | None = None) -> list[str]:
+        """Readable files whose `reviewed` is no longer what a comparison with the default branch's tree gives.
+
+        Args:
+            paths: look only at these; None = all.
+        """
+        question = (
             "SELECT file.path FROM file LEFT JOIN base ON base.path = file.path"
             " WHERE file.blob <> '' AND file.reviewed <> (base.blob IS file.blob)"
         )
+        if paths is None or len(paths) > _MANY:
+            rows = self._db.execute(question)
+        else:
+            rows = self._db.execute(f"{question} AND file.path IN ({_marks(paths)})", list(paths))
         return [path for (path,) in rows]
 
-    def set_outcasts(self, found: list[tuple[str, str]]) -> None:
+    def set_outcasts(self, found: Sequence[tuple[str, str]]) -> None:
         """Replace what a scan could not even look into: (path, reason)."""
         known = self._db.execute("SELECT path, problem FROM outcast ORDER BY path").fetchall()
         if known != sorted(dict(found).items()):

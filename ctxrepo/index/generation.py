@@ -5,7 +5,7 @@ of the index lock calls it. The lock is a `flock`, so the system releases it whe
 
 Intact means: the search index and the catalog belong together and no file of either was cut, exchanged or lost.
 The catalog keeps a fingerprint for that: tantivy's opstamp and the size of every segment file, about fifty `stat`
-calls. What that cannot see (a flipped byte) shows up when it is read, and the reader marks the index dirty.
+calls. What that cannot see (a flipped byte) shows up when it is read, and the reader marks the index as damaged.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def publish(folder: str, generation: str) -> None:
 
 def sweep(folder: str) -> None:
     """Remove what is neither current nor ours to keep: replaced generations and those of killed builders."""
-    keep = {os.path.basename(place.current(folder) or ""), place.CURRENT, place.DIRTY, place.LOCK}
+    keep = {os.path.basename(place.current(folder) or ""), place.CURRENT, place.LOCK, place.BEHIND, place.DAMAGED}
     for name in os.listdir(folder):
         if name in keep:
             continue

@@ -1,4 +1,4 @@
-"""Is a watcher keeping the indexes fresh? Asked by every reader, the recall hook included, so it must cost next to nothing.
+"""Is a watcher keeping the indexes fresh? Every reader asks, the recall hook included, so it costs next to nothing.
 
 A watcher holds `watch.lock` (flock) as long as it lives and touches `watch.json` every few seconds. Its word counts
 only while both hold: the lock alone would trust a watcher that hangs or sleeps with the laptop, the file alone one

@@ -3,7 +3,8 @@
     <state>/index/current            one line: the name of the generation that readers open
     <state>/index/<stamp>-<random>/  tantivy/  catalog.db  scopes.json
     <state>/index/lock               held (flock) by the one process that writes
-    <state>/index/dirty              somebody saw a fault or could not write: check everything at the next sync
+    <state>/index/behind             a write could not be followed: the next reader syncs even if a watcher runs
+    <state>/index/damaged            a reader met a fault: the next sync builds everything anew
 
 A rebuild makes a whole new generation and then replaces `current`, so a reader sees the old index or the new
 one and never half of either; files that it has mapped stay readable after their removal. The stamp holds the
@@ -26,7 +27,8 @@ SCHEMA = 1
 """Raise it when documents, fields or the catalog change their meaning."""
 
 CURRENT = "current"
-DIRTY = "dirty"
+BEHIND = "behind"
+DAMAGED = "damaged"
 LOCK = "lock"
 TANTIVY = "tantivy"
 CATALOG = "catalog.db"
@@ -62,24 +64,25 @@ def current(folder: str) -> str | None:
     return os.path.join(folder, name)
 
 
-def mark_dirty(folder: str, reason: str) -> None:
-    """Ask the next sync to check everything, the index's own files included. Never raises."""
+def mark(folder: str, what: str, reason: str) -> None:
+    """Tell the next sync that the index is `BEHIND` or `DAMAGED`. Never raises: it is said where things go wrong."""
     try:
         os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, DIRTY), "w", encoding="utf-8") as handle:
+        with open(os.path.join(folder, what), "w", encoding="utf-8", errors="replace") as handle:
             handle.write(reason)
     except OSError:
         return
 
 
-def clear_dirty(folder: str) -> None:
-    """Begin what was asked for; done before the scan, so that a mark made meanwhile is kept."""
+def unmark(folder: str, what: str) -> bool:
+    """Take a mark back and say whether there was one; done before the work, so that a later mark is kept."""
     try:
-        os.unlink(os.path.join(folder, DIRTY))
-    except FileNotFoundError:
-        return
+        os.unlink(os.path.join(folder, what))
+    except OSError:
+        return False
+    return True
 
 
-def is_dirty(folder: str) -> bool:
-    """Whether somebody asked for that since the last complete sync."""
-    return os.path.exists(os.path.join(folder, DIRTY))
+def is_marked(folder: str) -> bool:
+    """Whether a sync is due although a watcher runs."""
+    return os.path.exists(os.path.join(folder, BEHIND)) or os.path.exists(os.path.join(folder, DAMAGED))

@@ -279,7 +279,7 @@ class Reader:
             raise
 
     def _damaged(self, err: BaseException) -> place.IndexUnavailable:
-        place.mark_dirty(self._folder, f"reader: {err}")
+        place.mark(self._folder, place.DAMAGED, f"reader: {err}")
         return place.IndexUnavailable("The search index is damaged.")
 
 

@@ -66,7 +66,7 @@ class SyncReport:
         problems: those of the changed files that are not searchable; the catalog has the reasons.
         duplicates: id → paths, for ids of changed files that several files claim.
         rebuilt: why the whole index was built, "" if it was not.
-        fault: why the index could not follow, "" if it did; it is marked dirty then.
+        fault: why the index could not follow, "" if it did; `is_behind` then, until a sync succeeds.
     """
 
     added: list[str] = field(default_factory=list)
@@ -124,27 +124,28 @@ class StoreIndex:
             IndexBusy: another process writes for longer than that.
             OSError, sqlite3.Error: nothing can be written (full disk, no permission).
         """
-        doubted = place.is_dirty(self.folder)
-        if doubted:
-            place.clear_dirty(self.folder)
+        behind = place.unmark(self.folder, place.BEHIND)
+        damaged = place.unmark(self.folder, place.DAMAGED)
         try:
             generation = place.current(self.folder)
-            if generation is not None and not doubted:
+            if generation is not None and not damaged:
                 found = self._difference(generation, base)
                 if found is not None and not found.paths and not found.moved:
                     return SyncReport()
             with generations.locked(self.folder, wait):
-                return self._sync_locked(base, progress, doubted)
+                return self._sync_locked(base, progress, damaged)
         except BaseException as err:
-            if doubted or not isinstance(err, generations.IndexBusy):
-                place.mark_dirty(self.folder, f"sync: {err}")
+            if behind:
+                place.mark(self.folder, place.BEHIND, f"sync: {err}")
+            if damaged:
+                place.mark(self.folder, place.DAMAGED, f"sync: {err}")
             raise
 
     def apply(self, paths: Iterable[str], base: DefaultTree | None = None, *, wait: float = 2.0) -> SyncReport:
         """Make the index equal to what is on disk at some paths; a folder stands for what is and was in it.
 
         Never raises for a fault of the index, because the files have been written: the report says so, the index
-        is marked dirty, and the next `sync` finds the difference.
+        is marked as behind, and the next `sync` finds the difference.
 
         Args:
             paths: files or folders, inside the store.
@@ -168,6 +169,10 @@ class StoreIndex:
         with generations.locked(self.folder, wait):
             return self._rebuild(base, progress, "it was asked for")
 
+    def is_behind(self) -> bool:
+        """Whether a sync is due although a watcher runs: a write was not followed, or a reader met a fault."""
+        return place.is_marked(self.folder)
+
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:
         """The catalog, for reading.
@@ -185,21 +190,21 @@ class StoreIndex:
         except sqlite3.DatabaseError as err:
             if not _is_damage(err):
                 raise
-            place.mark_dirty(self.folder, f"catalog: {err}")
+            place.mark(self.folder, place.DAMAGED, f"catalog: {err}")
             raise place.IndexUnavailable("The catalog of the search index is damaged.") from err
 
     def _failed(self, err: BaseException) -> SyncReport:
         reason = f"{type(err).__name__}: {err}"
-        place.mark_dirty(self.folder, f"apply: {reason}")
+        place.mark(self.folder, place.BEHIND, f"apply: {reason}")
         return SyncReport(fault=reason)
 
-    def _sync_locked(self, base: DefaultTree | None, progress: Progress | None, doubted: bool) -> SyncReport:
+    def _sync_locked(self, base: DefaultTree | None, progress: Progress | None, damaged: bool) -> SyncReport:
         generations.sweep(self.folder)
         generation = place.current(self.folder)
         if generation is None:
             return self._rebuild(base, progress, "there was none of this version")
-        if doubted:
-            return self._rebuild(base, progress, "it was found damaged or behind")
+        if damaged:
+            return self._rebuild(base, progress, "a reader found it damaged")
         found = self._difference(generation, base)
         if found is None:
             return self._rebuild(base, progress, "it was damaged")
@@ -321,7 +326,7 @@ def _move_base(catalog: Catalog, base: DefaultTree) -> list[str]:
         else:
             catalog.move_base({path: blob for path, blob in moved.items() if path.endswith(SUFFIX)})
         catalog.set_meta("base", base.id)
-    return catalog.misjudged()
+    return catalog.misjudged(None if moved is None else list(moved))
 
 
 def _report(outcome: Outcome, catalog: Catalog) -> SyncReport:
