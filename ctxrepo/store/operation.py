@@ -119,35 +119,54 @@ def finish_interrupted(store: Store) -> list[str]:
     files.sweep(store.root, intent.changes, intent.token)
     head = store.head()
     if head.commit is None or not _contains(store, head.commit, intent.new):
-        _resume(store, intent)
+        _resume(store, intent, head.commit)
     journal.clear(store.state_dir)
     return [change.path for change in intent.changes]
 
 
-def _resume(store: Store, intent: journal.Intent) -> None:
-    open_changes = []
+def _resume(store: Store, intent: journal.Intent, head: str | None) -> None:
+    untouched, edited = [], []
     for change in intent.changes:
-        with suppress(CtxError):
+        try:
             found, _ = files.read(store.root, change.path)
-            if found in (change.before, change.after):
-                open_changes.append(Change(change.path, found, change.after, change.mode))
-    rescued = [
-        Change(item.path, item.before, item.before, item.mode)
-        for item in intent.changes
-        if item.path in intent.snapshot
-    ]
-    if open_changes:
-        resumed = Operation(
-            intent.text,
-            intent.author,
-            intent.committer,
-            open_changes,
-            intent.prior,
-            trusted=True,
-            rescued=rescued,
-            journaled=intent.changes,
-        )
-        carry_out(store, resumed)
+        except CtxError:
+            edited.append(change)
+            continue
+        if found in (change.before, change.after):
+            untouched.append(Change(change.path, found, change.after, change.mode))
+        else:
+            edited.append(change)
+    _unstage(store, edited, head)
+    if not untouched:
+        return
+    ours = {change.path for change in untouched}
+    resumed = Operation(
+        intent.text,
+        intent.author,
+        intent.committer,
+        untouched,
+        intent.prior,
+        trusted=True,
+        rescued=[
+            Change(item.path, item.before, item.before, item.mode)
+            for item in intent.changes
+            if item.path in intent.snapshot and item.path in ours
+        ],
+        journaled=intent.changes,
+    )
+    carry_out(store, resumed)
+
+
+def _unstage(store: Store, edited: Sequence[Change], head: str | None) -> None:
+    """Takes out of the index what the killed process put there and the person has edited since."""
+    staged = store.stage.staged(head)
+    suspects = [change for change in edited if change.path in staged]
+    if not suspects:
+        return
+    held = staged_blobs(store, [change.path for change in suspects])
+    ours = [item.path for item in suspects if held.get(item.path) == _blob_of(store, item.path, item.after)]
+    if ours and head is not None:
+        store.git.run("restore", "--staged", f"--source={head}", "--", *ours)
 
 
 def _make(store: Store, operation: Operation, base: str | None, token: str, *, again: bool) -> Made | None:

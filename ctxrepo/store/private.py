@@ -28,7 +28,7 @@ IGNORED = tuple(f"/{folder}/" for folder in PRIVATE_FOLDERS)
 TEAM = "team"
 _NAME = re.compile(r"tasks|memory/[^/\\\x00-\x1f]+")
 _EXCLUDE = "\n".join(
-    [".*.ctxrepo-tmp", "*~", ".*.sw?", "*.swp", "4913", ".#*", "#*#", ".DS_Store", "._*", "Thumbs.db", ""]
+    [".*.ctxrepo-tmp", "*~", ".*.sw?", "*.swp", "4913", ".#*", "\\#*#", ".DS_Store", "._*", "Thumbs.db", ""]
 )
 _CONFIG = f"""\
 [core]
@@ -169,12 +169,10 @@ def private_names(team: Store) -> list[str]:
     base = base_folder(team)
     if os.path.isdir(f"{base}/tasks") and not os.path.islink(f"{base}/tasks"):
         found.add("tasks")
-    with suppress(OSError), os.scandir(f"{base}/memory") as users:
-        found |= {
-            f"memory/{user.name}"
-            for user in users
-            if user.is_dir(follow_symlinks=False) and not user.name.startswith(".")
-        }
+    if not os.path.islink(f"{base}/memory"):
+        with suppress(OSError), os.scandir(f"{base}/memory") as users:
+            real = (user.name for user in users if user.is_dir(follow_symlinks=False))
+            found |= {f"memory/{name}" for name in real if not name.startswith(".")}
     return sorted(found)
 
 

@@ -143,6 +143,8 @@ class Stage:
         return Prepared(copy, source)
 
     def _publish(self, prepared: Prepared, deadline: float) -> bool:
+        if _state(prepared.copy) == prepared.source:
+            return _state(self._index) == prepared.source
         while True:
             try:
                 link_exclusively(prepared.copy, self._lock)
