@@ -94,7 +94,9 @@ although upon within without toward towards let don doesn didn isn aren wasn wer
 shouldn ain ve ll re
 """
 
-_stem = Stemmer.Stemmer("english", 0).stemWord
+stem = Stemmer.Stemmer("english", 0).stemWord
+"""English Snowball stem of one lower-cased word."""
+
 _known: dict[str, list[str]] = {}
 _simplified: dict[str, str] = {}
 _stop: set[str] = set()
@@ -125,10 +127,16 @@ def query_terms(text: str) -> list[str]:
     When nothing but stop words was asked ("what is it"), all of them are kept: an empty query
     would find nothing where somebody did ask something.
     """
-    if not _stop:
-        _stop.update(map(_stem, _STOP_WORDS.split()))
     terms = list(dict.fromkeys(tokens(text)))
-    return [term for term in terms if term not in _stop] or terms
+    stop = stop_terms()
+    return [term for term in terms if term not in stop] or terms
+
+
+def stop_terms() -> set[str]:
+    """Return the English stop words as terms."""
+    if not _stop:
+        _stop.update(map(stem, _STOP_WORDS.split()))
+    return _stop
 
 
 def _mixed(chunk: str) -> list[str]:
@@ -169,7 +177,7 @@ def _words(chunk: str) -> list[str]:
     if not chunk.isascii():
         chunk = normalize("NFC", _latin_marks("", normalize("NFKD", chunk))).translate(_PLAIN)
     if chunk.isalpha() and (chunk[1:].islower() or chunk.isupper() or len(chunk) == 1):
-        return [_stem(chunk.lower())]
+        return [stem(chunk.lower())]
     if chunk[-1:] in ("+", "#"):
         name = chunk.rstrip("+#")
         return [chunk.lower()] if len(name) <= 2 else _words(name)
@@ -201,7 +209,7 @@ def _normal(word: str) -> str:
     """Lower-cased and stemmed; numbers without leading zeros, so that 05 of a date is 5."""
     if word.isdigit():
         return word.lstrip("0") or "0"
-    return _stem(word.lower()) if word.isascii() else word.lower()
+    return stem(word.lower()) if word.isascii() else word.lower()
 
 
 def _load_simplified() -> dict[str, str]:

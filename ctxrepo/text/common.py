@@ -1,0 +1,83 @@
+"""Words that say little about what somebody wants to know.
+
+In a store of twenty facts every word is rare, so rarity alone takes "good morning" for a question about the
+morning meeting. These lists are the prior that the corpus cannot give yet: what small talk, requests and
+Chinese grammar are made of. They are used for relevance only; the search itself keeps every word, and in a
+large store rarity does most of the work.
+
+Written for this purpose, not taken from a frequency list: nouns that name a subject are left out however
+frequent they are ("house", "money", "会议").
+"""
+
+from __future__ import annotations
+
+from ctxrepo.text.analyzer import stem, stop_terms
+
+STOP = 0.08
+WORD = 0.2
+CHARACTER = 0.15
+
+_ENGLISH = """
+able absolutely actually add advice afraid again agree agreed ahead alone alright also always amazing answer
+anybody anymore anyone anything anyway anywhere appreciate apologies apology ask asked awesome away awful back bad
+basically beautiful because become begin believe best better big bit bored boring bother bravo bring brilliant bro
+busy bye call calm care careful carry catch certain certainly chance change chat cheer cheers clear clearly close
+come complete completely confused congrats congratulation congratulations continue cool correct could course crazy
+cute damn dear decide definitely delete different difficult dude early easy else end enjoy enough especially even
+evening every everybody everyone everything everywhere exactly example excellent excited exciting explain extra
+fact fair fantastic far fast favor favorite favourite feel feeling felt few figure fine finish finished first
+follow forget forgot forward free friend fun funny further general get give given glad go goes going gone gonna
+good goodbye gosh got gotta great greeting greetings guess guy haha hahaha half hang happen happened happy hard
+hear heard hello help helped helpful hey hi hold honest honestly hope how however huge hurry idea idk imagine
+important impossible impressive incredible indeed instead interested interesting introduce job joke joking just
+keep kidding kind kinda know known last late later laugh lead learn least leave left less let level like likely
+little lol long look lost lot love lovely luck lucky main make many matter maybe mean meant meet mention message
+mind mine minute miss mistake moment more morning most move much name near need nearly never new news next nice
+night nobody none nope normal noted nothing now number obviously odd often oh ok okay old omg once one oops open
+opinion order original otherwise pal pardon part particular patience pause perfect perfectly person please
+pleasure plus point poor possible possibly prefer pretty probably problem promise proceed proud put question quick
+quickly quiet quite rather read ready real really reason recall recommend remember repeat rephrase reply respond
+response rest restart result retry right robot rock round run sad said same save say second see seem seen send
+sense serious seriously set several shall share show shut sick sigh silly similar simple simpler simply since sing
+sir sleep sleepy slow slower small smart smile someone something sometimes somewhere soon sorry sort sound speak
+special start started state stay step still stop story straight strange stuff stupid suggest suggestion super
+suppose supposed sure surprise sweet take taken talk teach tell terrible test thank thankful thanks that thing
+think thought thousand thx time tired today together told tomorrow tonight too total totally tough true truly
+trust try turn two ugh understand understood unfortunately use used useful usual usually various very view wait
+wake wanna want watch way weather week weekend weird welcome well whatever whenever wherever whole why will wish
+wonder wonderful word work worked worry worse worst worth would wow write wrong ya yay yeah year yep yes yesterday
+yet yo yup
+"""
+
+_CHARACTERS = (
+    "的了着过吗呢吧啊呀嘛哦哈嗯呵哎唉哇噢喔啦咯么什怎谁这那哪个些我们你您他她它俺咱是在有和与跟及或就都也还又很太挺最更不没无别"
+    "要会能可以应该得想把被让给对向从到于为因所而但如果若则虽然之其此某每各几多少请帮说讲告诉知觉看听一下点上里中来去做用好再已经"
+    "先后前时候间今明昨天早晚号行样种件次两二三起些许只仅才刚总共全部呗喽嘿哼"
+)
+_WORDS = """
+你好 您好 大家 各位 谢谢 多谢 感谢 辛苦 早安 早上 上午 中午 下午 晚上 晚安 再见 拜拜 今天 明天 昨天 后天 现在
+刚才 马上 时候 时间 天气 继续 接着 开始 结束 完成 搞定 可以 可能 能够 应该 必须 需要 希望 愿意 知道 明白 了解
+理解 懂了 收到 好的 好吧 不错 没事 没关 关系 问题 意思 觉得 认为 感觉 喜欢 讨厌 帮我 帮忙 帮助 麻烦 推荐 建议
+介绍 解释 告诉 说明 回答 名字 东西 事情 地方 怎么 怎样 怎么样 什么 为什么 多少 哪里 哪个 哪些 这个 那个 这样
+那样 这些 那些 自己 我们 你们 他们 快乐 开心 高兴 愉快 周末 祝你 恭喜 加油 厉害 真棒 太好 完美 漂亮 优秀 哈哈
+呵呵 嘿嘿 真的 假的 当然 其实 其他 别的 还有 没有 不是 不会 不要 不用 不能 不行 对的 是的 没错 正确 错误 重新
+再次 一次 一遍 一个 一下 一点 一些 有点 有些 非常 特别 比较 简单 容易 困难 太难 太慢 太快 太多 无聊 累了 困了
+睡觉 休息 吃饭 笑话 故事 唱歌 首歌 聊天 想想 随便 决定 等等 等一 稍等 稍后 以后 之前 之后 最近 好久 不见 回来
+回头 出去 对不 不起 抱歉 打扰 客气 关照 如何 是否 有没 能不 可不
+"""
+
+_COMMON: dict[str, float] = {}
+
+
+def commonness(term: str) -> float:
+    """How much a term counts as evidence of a subject: 1 for most, down to 0.08 for stop words.
+
+    Args:
+        term: as `analyzer.query_terms` gives it; a Chinese word is known by its bigrams.
+    """
+    if not _COMMON:
+        _COMMON.update((stem(word), WORD) for word in _ENGLISH.split())
+        _COMMON.update((word[at : at + 2], WORD) for word in _WORDS.split() for at in range(len(word) - 1))
+        _COMMON.update((char, CHARACTER) for char in _CHARACTERS)
+        _COMMON.update((term, STOP) for term in stop_terms())
+    return _COMMON.get(term, 1.0)
