@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ctxrepo.asset.access_rules import access_problems
 from ctxrepo.asset.fields import Field, Unfit, instant, nearest, read_value
 from ctxrepo.asset.frontmatter import FrontmatterError, Parsed
+from ctxrepo.asset.header import text_of
 from ctxrepo.asset.kinds import KINDS, Kind
 from ctxrepo.asset.skill_rules import skill_problems
 from ctxrepo.errors import Invalid
@@ -173,7 +174,10 @@ def _check_relations(found: _Finder, kind: str, fields: Mapping[str, object]) ->
 
 def _is_later(start: object, end: object) -> bool:
     try:
-        return instant(start) > instant(end, end=True)
+        first, last = instant(start), instant(end, end=True)
+        return (
+            first >= last if len(text_of(end)) == 10 else first > last
+        )  # the end of a day is the next one's beginning
     except (TypeError, ValueError):
         return False
 

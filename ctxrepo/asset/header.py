@@ -130,16 +130,10 @@ def read_header(text: str, first_line: int = 2) -> Header:
         FrontmatterError: not YAML, not a map, a key twice, or larger or deeper than a header may be.
     """
     root = compose(text, first_line)
-    if root is None:
+    if root is None or (isinstance(root, yaml.ScalarNode) and not root.value):
         return Header({}, {})
     if not isinstance(root, yaml.MappingNode):
-        at = root.start_mark.line
-        kind = "list" if isinstance(root, yaml.SequenceNode) else "text"
-        mend = _mend(text.split("\n")[at].rstrip("\r")) if kind == "text" else None
-        raise FrontmatterError(
-            at + first_line,
-            f"The header is not a map of `key: value` lines but a {kind}." + (f" {mend}" if mend else ""),
-        )
+        raise _no_map(text, first_line, root)
     walk = _Walk(first_line)
     fields = walk.map(root, "", 1)
     return Header(fields, walk.lines)
@@ -243,6 +237,14 @@ class _Walk:
 
     def fault(self, node: yaml.Node, message: str) -> FrontmatterError:
         return FrontmatterError(node.start_mark.line + self.first_line, message)
+
+
+def _no_map(text: str, first_line: int, root: yaml.Node) -> FrontmatterError:
+    kind = "list" if isinstance(root, yaml.SequenceNode) else "text"
+    line = text.split("\n")[root.start_mark.line : root.start_mark.line + 1]
+    mend = _mend(line[0].rstrip("\r")) if kind == "text" and line else None
+    message = f"The header is not a map of `key: value` lines but a {kind}." + (f" {mend}" if mend else "")
+    return FrontmatterError(root.start_mark.line + first_line, message)
 
 
 def _explained(text: str, first_line: int, at: int, err: yaml.MarkedYAMLError) -> FrontmatterError:

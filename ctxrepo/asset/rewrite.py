@@ -210,6 +210,12 @@ def _spelled(value: object) -> object:
     bare = "null" if value is None else text_of(value)
     if not same(resolve(bare), value):
         raise TypeError(f"{value!r} cannot be written into a header so that it is read back.")
+    return _bare(bare)
+
+
+def _bare(text: str) -> str:
+    """Marks a text as unquoted; else ruamel gives it the quotes of the value in whose place it comes."""
+    bare: str = PlainScalarString(text)
     return bare
 
 
@@ -217,7 +223,7 @@ def _spelled_text(text: object) -> str:
     if not isinstance(text, str):
         raise TypeError(f"{text!r} is no text; keys and dates are written as text.")
     if _BARE.fullmatch(text) and _is_text_everywhere(text):
-        return text
+        return _bare(text)
     quoted: str = LiteralScalarString(text) if _LITERAL.fullmatch(text) else DoubleQuotedScalarString(text)
     return quoted
 

@@ -39,7 +39,9 @@ nested:
 Body with  two spaces
 and no final break"""
 
-ODD_TEXTS = """no|~|null|true|012|12:30|1_000|1.0|2025-10-24|a: b|a #b|- a|*|&a|| x|x |---|0x1F|1e5|=|<<|[[x]]|'|"|\\|😀|%a|@a"""
+ODD_TEXTS = """\
+no|~|null|true|012|12:30|1_000|1.0|2025-10-24|a: b|a #b|- a|*|&a|| x|x |---|0x1F|1e5|=|<<|[[x]]|'|"|\\|😀|%a|@a\
+"""
 TEXTS = st.one_of(
     st.text(
         st.characters(blacklist_categories=("Cs", "Cc", "Cn"), blacklist_characters="\u2028\u2029\ufeff\x85"),
@@ -88,6 +90,11 @@ def test_nested_state_changes_in_place() -> None:
     rendered = render(parse(text), {"nested": {"x": 1, "y": 3}})
 
     assert rendered == text.replace("y: 2", "y: 3")
+
+
+def test_a_number_in_the_place_of_a_quoted_text_is_a_number() -> None:
+    """The quotes of the old value are not those of the new one."""
+    assert render(parse('---\nimportance: "0.5"\n---\n'), {"importance": 0.6}) == "---\nimportance: 0.6\n---\n"
 
 
 def test_new_entries_come_last_and_removed_ones_go() -> None:
