@@ -67,7 +67,7 @@ def test_one_repository_has_one_name(url: str) -> None:
         ("../billing.git", None),
         ("./odd:name.git", None),
         ("file:///srv/git/billing.git", None),
-        (r"C:\work\billing", None),
+        (r"C:\code\billing", None),
         ("", None),
     ],
 )
@@ -231,7 +231,7 @@ def test_a_private_store_belongs_to_its_workspace(tmp_path: Path) -> None:
     assert identity(team / "memory" / "me") == identity(team) == "github.com/acme/team-context"
 
 
-@pytest.mark.parametrize("main", ["C:\\work\\billing\\.git\\worktrees\\", "C:/work/billing/.git/worktrees/"])
+@pytest.mark.parametrize("main", ["C:\\code\\billing\\.git\\worktrees\\", "C:/code/billing/.git/worktrees/"])
 def test_a_windows_gitfile_names_its_main_repository(tree, main: str) -> None:
     """Worktrees made on Windows and seen from Linux keep together, sub-folders included."""
     root = tree({f"{name}/.git": f"gitdir: {main}{name}\r\n" for name in ("one", "two")})
