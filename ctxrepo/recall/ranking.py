@@ -142,19 +142,21 @@ class Match:
         self.total = [value / best for value in raw]
 
 
-def own_scores(scores: Sequence[float], lengths: Sequence[int | None], average: float) -> list[float]:
+def own_scores(scores: Sequence[float], lengths: Sequence[int | None]) -> list[float]:
     """Return BM25 with b = 0.3 instead of the index's 0.75, best = 1.
 
-    Exact for terms that occur once in a document, which is nearly all of a fact; close for the rest.
+    Exact for terms that occur once in a document, which is nearly all of a fact; close for the rest. The
+    average length is that of the candidates: measured, it does as well as that of the whole index.
 
     Args:
         scores: BM25 scores of the candidates.
         lengths: tokens of each candidate's body; None = not known, treated as average.
-        average: tokens of an average document, above 0.
     """
+    measured = [length for length in lengths if length]
+    average = sum(measured) / len(measured) if measured else 1.0
     out = []
     for score, length in zip(scores, lengths, strict=True):
-        ratio = length / average if length and average > 0 else 1.0
+        ratio = (length or average) / average
         out.append(score * (1 + _K1 * (1 - _INDEX_B + _INDEX_B * ratio)) / (1 + _K1 * (1 - _B + _B * ratio)))
     best = max(out, default=0.0) or 1.0
     return [score / best for score in out]
