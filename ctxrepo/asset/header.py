@@ -250,6 +250,10 @@ def _no_map(text: str, first_line: int, root: yaml.Node) -> FrontmatterError:
 def _explained(text: str, first_line: int, at: int, err: yaml.MarkedYAMLError) -> FrontmatterError:
     """Says what a person would see in the line, rather than what the parser was expecting there."""
     lines = text.split("\n")
+    if err.context_mark and "while parsing a flow" in (err.context or ""):
+        what = "list" if "sequence" in (err.context or "") else "map"
+        message = f"The {what} in brackets that begins here is not closed; brackets that are text need quotes."
+        return FrontmatterError(err.context_mark.line + first_line, message)
     for number in _suspects(lines, at):
         if message := _mend(lines[number].rstrip("\r")):
             return FrontmatterError(number + first_line, message)

@@ -74,7 +74,8 @@ _ASSIGNED = re.compile(
 _SAID = re.compile(
     _LABEL
     + r"(?:[ \t]{1,3}(?:for|of|on|to)[ \t]{1,3}[\w./-]{1,40}){0,2}"
-    + r"(?:[ \t]{1,3}(?:is|was|are|will[ ]be|has[ ]been[ ]set[ ]to|set[ ]to|changed[ ]to|reads)(?:[ \t]{1,3}now)?[ \t:]{1,4}"
+    + r"(?:[ \t]{1,3}(?:is|was|are|will[ ]be|has[ ]been|set|changed|reset|reads)"
+    + r"(?:[ \t]{1,3}(?:now|set|changed|reset|to)){0,3}[ \t:]{1,4}"
     + r"|\s{0,3}(?:现在|目前|就|还|仍)?(?:是|为|叫|改成了?|改为了?|换成了?|设成了?|设为了?|设置为)[ \t:：]{0,4})"
     + _OPEN
     + r"(?P<value>[^\s\"'`”’」』，。；、！？]{2,200})",
@@ -139,7 +140,8 @@ def _by_form(text: str) -> Iterator[Secret]:
             yield Secret("password", *match.span("value"))
     for match in _BEARER.finditer(text):
         value = match["value"]
-        if sum(char.isdigit() for char in value) > 1 and not _is_placeholder(value) and not _TERM.fullmatch(value):
+        opaque = value.endswith("=") or sum(char.isdigit() for char in value) > 1
+        if opaque and not _is_placeholder(value) and not _TERM.fullmatch(value):
             yield Secret("token", *match.span("value"))
 
 
