@@ -20,16 +20,17 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import partial
 
 from ctxrepo.errors import Conflict, CtxError, Refused
-from ctxrepo.store import fastimport, operation, refs, snapshot
+from ctxrepo.store import fastimport, files, operation, refs, snapshot
 from ctxrepo.store.fastimport import Signature, message, one_line
 from ctxrepo.store.files import Change
 from ctxrepo.store.git import Git
 from ctxrepo.store.lock import PATIENCE, StoreLock
 from ctxrepo.store.snapshot import Adopt, Report
 from ctxrepo.store.stage import Stage
-from ctxrepo.store.tx import Tx
+from ctxrepo.store.tx import Tx, opening
 
 SNAPSHOT_SUBJECT = "snapshot: edits made outside"
 _UNDER_WAY = {
@@ -154,8 +155,8 @@ class Store:
             Conflict: the lock, the index or a touched file is someone else's; nothing was written.
             Refused: see `check_writable`.
         """
-        base = [("Ctx-Op", op), ("Ctx-Actor", actor), ("Ctx-Agent", agent), ("Ctx-Session", session)]
-        tx = Tx(self.root, subject or op.replace(".", ": ", 1), [*base, ("Ctx-Reason", reason), *trailers])
+        look = partial(files.read, self.root)
+        tx = Tx(look, *opening(op, actor, agent, session, reason, subject, trailers))
         with self.lock:
             self.recover_under_lock()
             self.check_writable()

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from ctxrepo.errors import Conflict, NotFound
 from ctxrepo.store.fastimport import message
-from ctxrepo.store.files import ABSENT, EXECUTABLE, REGULAR, Change, etag, read
+from ctxrepo.store.files import ABSENT, EXECUTABLE, REGULAR, Change, check_path, etag
+
+Look = Callable[[str], tuple[bytes | None, int]]
+Trailers = list[tuple[str, str | None]]
+
+
+def opening(
+    op: str,
+    actor: str,
+    agent: str | None,
+    session: str | None,
+    reason: str | None,
+    subject: str | None,
+    trailers: Iterable[tuple[str, str | None]],
+) -> tuple[str, Trailers]:
+    """Returns the subject and the trailers with which an operation's commit begins."""
+    who = [("Ctx-Op", op), ("Ctx-Actor", actor), ("Ctx-Agent", agent), ("Ctx-Session", session)]
+    return subject or op.replace(".", ": ", 1), [*who, ("Ctx-Reason", reason), *trailers]
 
 
 class Tx:
-    """What one operation reads and will write; made by `Store.transaction`.
+    """What one operation reads and will write; made by `Store.transaction` and `remote.published`.
+
+    Args:
+        look: returns the bytes (None: no file) and the mode at a path, as they are before the operation.
+        subject: first line of the commit message.
+        trailers: its trailers so far.
 
     Attributes:
         subject: first line of the commit message; may be set until the transaction ends.
         commit_id: the commit, once the transaction has ended; None when nothing changed.
+        note: what the person should know afterwards, None when all is as expected.
     """
 
-    def __init__(self, root: str, subject: str, trailers: list[tuple[str, str | None]]) -> None:
+    def __init__(self, look: Look, subject: str, trailers: Trailers) -> None:
         self.subject = subject
         self.commit_id: str | None = None
-        self._root = root
+        self.note: str | None = None
+        self._source = look
         self._trailers = trailers
         self._seen: dict[str, tuple[bytes | None, int]] = {}
         self._new: dict[str, tuple[bytes | None, int]] = {}
@@ -76,7 +102,7 @@ class Tx:
 
     def _look(self, path: str) -> tuple[bytes | None, int]:
         if path not in self._seen:
-            self._seen[path] = read(self._root, path)
+            self._seen[path] = self._source(check_path(path))
         return self._seen[path]
 
     def _check(self, path: str, expect: str | None) -> None:
