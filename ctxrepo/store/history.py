@@ -6,7 +6,8 @@ anybody having looked at it. So an undo can be undone, and undoing a deletion br
 
 Commits are read with GitPython, imported here and only when history is asked for (100 ms of CPU, more than a
 whole write). It hands an inherited `GIT_DIR` on to its children and cannot drop a variable, so each one that names a
-repository is overridden with this store's value; walking and diffs go through `store.git`. Rejected: its database in
+repository is overridden with this store's value (and it is told the folder, because it reads a relative
+`core.worktree` as one of the current folder); walking and diffs go through `store.git`. Rejected: its database in
 Python (`GitDB`), which its authors have deprecated and which heeds an inherited `GIT_OBJECT_DIRECTORY`.
 """
 
@@ -255,9 +256,14 @@ def _entries(store: Store, ids: Iterable[str]) -> list[LogEntry]:
     """Reads commits with GitPython."""
     import git
 
+    commands = git.Git(store.git_dir)
+    commands.update_environment(**_own_variables(store, {"GIT_DIR", *os.environ}))
     with git.Repo(store.git_dir) as repo:
-        repo.git.update_environment(**_own_variables(store, os.environ))
-        return [_parsed(git.Commit(repo, bytes.fromhex(commit))) for commit in ids]
+        repo.odb = git.GitCmdObjectDB(f"{store.common_dir}/objects", commands)
+        try:
+            return [_parsed(git.Commit(repo, bytes.fromhex(commit))) for commit in ids]
+        finally:
+            commands.clear_cache()
 
 
 def _own_variables(store: Store, inherited: Iterable[str]) -> dict[str, str]:
