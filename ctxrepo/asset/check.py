@@ -3,9 +3,9 @@
 An error is what makes a file mean something else than its author thinks, or nothing at all; a warning is what a
 person should know.  Raising is left to those who write: `refuse_errors` makes one exception of all the errors.
 
-Hidden characters are an error in what is newly written and a warning in what stands already: a file that was accepted
-yesterday must not block today's commit of another line, and its author may not even be able to see what to remove;
-but nothing new of the kind comes in, and the warning shows where they are.
+Hidden characters and secrets are errors in what is newly written and warnings in what stands already: a file that was
+accepted yesterday must not block today's commit of another line, and its author may not even be able to see what to
+remove; but nothing new of the kind comes in, and the warning shows where they are.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from ctxrepo.asset.kinds import KINDS, Kind
 from ctxrepo.asset.skill_rules import skill_problems
 from ctxrepo.errors import Invalid
 from ctxrepo.text.hidden import find_hidden
+from ctxrepo.text.secrets import find_secrets
 
 _SECOND_HEADER = re.compile(r"\s*---[ \t]*\r?\n(?=[A-Za-z_][\w-]*:[ \t\r\n])(?:(?!---)[^\n]*\n)*?---[ \t]*(?:\r?\n|\Z)")
 _LOST = {"None", "null", "undefined", "nil", "NaN"}
-_SHOWN_HIDDEN = 5  # per file; one message each
+_SHOWN = 5  # hidden characters, and secrets, that get a message each
 
 
 class Problem(NamedTuple):
@@ -49,7 +50,7 @@ def check(kind: str, parsed: Parsed, path: str, *, new: bool = False) -> list[Pr
         kind: a key of `kinds.KINDS`.
         parsed: what the file says.
         path: as it should show in messages, and for the rules that concern it.
-        new: it is about to be written by us, or was just added; hidden characters are errors then.
+        new: it is about to be written by us, or was just added; hidden characters and secrets are errors then.
     """
     table = KINDS[kind]
     found = _Finder(parsed, path)
@@ -64,7 +65,7 @@ def check(kind: str, parsed: Parsed, path: str, *, new: bool = False) -> list[Pr
         found.take(skill_problems(parsed.fields, parsed.body, path))
     elif kind == "access":
         found.take(access_problems(parsed.fields))
-    _check_hidden(found, parsed, "error" if new else "warning")
+    _check_text(found, parsed, "error" if new else "warning")
     return sorted(found.problems, key=lambda problem: (problem.line, problem.level, problem.field))
 
 
@@ -182,16 +183,20 @@ def _is_later(start: object, end: object) -> bool:
         return False
 
 
-def _check_hidden(found: _Finder, parsed: Parsed, level: str) -> None:
+def _check_text(found: _Finder, parsed: Parsed, level: str) -> None:
+    """Looks for what must not stand anywhere in a file; a secret is named by its kind and never repeated."""
     text = parsed.text.removeprefix("\ufeff")
-    hidden = find_hidden(text)
-    for one in hidden[:_SHOWN_HIDDEN]:
-        line = text.count("\n", 0, one.at) + 1
-        where = _field_at(parsed, line)
-        found.add(where, f"holds the hidden character {one.name}.", level, line)
-    if len(hidden) > _SHOWN_HIDDEN:
-        line = text.count("\n", 0, hidden[_SHOWN_HIDDEN].at) + 1
-        found.add("", f"{len(hidden) - _SHOWN_HIDDEN} more hidden characters follow.", level, line)
+    hidden = [(one.at, f"holds the hidden character {one.name}.") for one in find_hidden(text)]
+    secrets = [
+        (one.start, f"holds a secret ({one.kind}); name the place where it is kept.") for one in find_secrets(text)
+    ]
+    for findings, what in ((hidden, "hidden characters"), (secrets, "secrets")):
+        for at, message in findings[:_SHOWN]:
+            line = text.count("\n", 0, at) + 1
+            found.add(_field_at(parsed, line), message, level, line)
+        if len(findings) > _SHOWN:
+            line = text.count("\n", 0, findings[_SHOWN][0]) + 1
+            found.add("", f"{len(findings) - _SHOWN} more {what} follow.", level, line)
 
 
 def _field_at(parsed: Parsed, line: int) -> str:

@@ -43,6 +43,7 @@ __all__ = [
 MAX_BYTES = 8 * 1024 * 1024  # of one asset file
 
 _BOM = "\ufeff"
+_LEAD = re.compile(rf"{_BOM}?(?:[ \t]*\r?\n)*")  # above the header only we accept empty lines, see `check`
 _RULE = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _KEY_LINE = re.compile(r"""(?:[^\s#\-"'][^\n]*?|"[^"\n]*"|'[^'\n]*'|-[^\s-][^\n]*?):(?:[ \t\r\n]|\Z)|[{?]""")
@@ -211,11 +212,8 @@ def _find(text: str) -> _Span | None:
     Raises:
         FrontmatterError: it has no closing rule.
     """
-    start = 1 if text.startswith(_BOM) else 0
-    if not text.startswith("---", start):
-        start += len(text[start:]) - len(text[start:].lstrip()) if text[start : start + 1].isspace() else 0
-        if not text.startswith("---", start) or text[:start].strip(_BOM + "\r\n"):
-            return None
+    lead = _LEAD.match(text)
+    start = lead.end() if lead else 0
     opening = _RULE.match(text, start)
     if opening is None:
         return None

@@ -252,8 +252,10 @@ def _explained(text: str, first_line: int, at: int, err: yaml.MarkedYAMLError) -
     lines = text.split("\n")
     if err.context_mark and "while parsing a flow" in (err.context or ""):
         what = "list" if "sequence" in (err.context or "") else "map"
-        message = f"The {what} in brackets that begins here is not closed; brackets that are text need quotes."
-        return FrontmatterError(err.context_mark.line + first_line, message)
+        return FrontmatterError(
+            err.context_mark.line + first_line,
+            f"The {what} in brackets that begins here is not closed; brackets that are text need quotes.",
+        )
     for number in _suspects(lines, at):
         if message := _mend(lines[number].rstrip("\r")):
             return FrontmatterError(number + first_line, message)

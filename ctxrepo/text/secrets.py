@@ -50,6 +50,55 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("bot token", r"(?<![0-9A-Za-z_-])[0-9]{8,10}:AA[A-Za-z0-9_-]{30,40}"),
     ("JWT", _FREE + r"eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,1000}"),
 )
+# A text without any of these holds no such secret; looking for them first makes the usual text five times cheaper.
+_FORM_STARTS = (
+    *(
+        "PRIVATE KEY",
+        "AKIA",
+        "ASIA",
+        "ABIA",
+        "ACCA",
+        "LTAI",
+        "AKID",
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+    ),
+    *(
+        "glpat-",
+        "gldt-",
+        "glrt-",
+        "glptt-",
+        "glcbt-",
+        "xox",
+        "xapp-",
+        "hooks.slack.com/",
+        "sk_",
+        "rk_",
+        "whsec_",
+        "sk-",
+    ),
+    *("gsk_", "xai-", "pplx-", "r8_", "hf_", "nvapi-", "tvly-", "fw_", "AIza", "ya29.", "GOCSPX-", "npm_", "pypi-Ag"),
+    *("dckr_pat_", "_v1_", "SG.", ":AA", "eyJ"),
+)
+_LABEL_STARTS = (
+    "pass",
+    "pwd",
+    "pin",
+    "key",
+    "secret",
+    "token",
+    "credential",
+    "密",
+    "口令",
+    "令牌",
+    "凭证",
+    "凭据",
+    "私钥",
+)
 _FORM = re.compile("|".join(f"(?P<f{number}>{pattern})" for number, (_, pattern) in enumerate(_FORMS)))
 
 _BARE_KEY = re.compile(r"sk-(?!proj-|svcacct-|admin-|ant-|or-v1-|lf-)")
@@ -110,7 +159,10 @@ _ENVIRONMENT = re.compile(r"[A-Z0-9_]*\Z", re.ASCII)
 def find_secrets(text: str) -> list[Secret]:
     """Finds the secrets of a text, in order and without overlaps."""
     found: list[Secret] = []
-    candidates = {*_by_form(text), *_by_label(text), *_by_sentence(text)}
+    candidates = {*_by_form(text), *_by_carrier(text)}
+    lower = text.lower()
+    if any(start in lower for start in _LABEL_STARTS):
+        candidates |= {*_by_label(text), *_by_sentence(text)}
     for secret in sorted(candidates, key=lambda one: (one.start, -one.end)):
         if not found or secret.start >= found[-1].end:
             found.append(secret)
@@ -128,6 +180,9 @@ def mask(text: str) -> str:
 
 
 def _by_form(text: str) -> Iterator[Secret]:
+    """Finds what is a secret by its own form."""
+    if not any(start in text for start in _FORM_STARTS):
+        return
     for match in _FORM.finditer(text):
         kind = _FORMS[int((match.lastgroup or "f0")[1:])][0]
         value = match.group()
@@ -135,6 +190,10 @@ def _by_form(text: str) -> Iterator[Secret]:
         if "EXAMPLE" in value or re.search(r"x{4}|X{4}", value) or (bare and not _is_bare_key(value[3:])):
             continue
         yield Secret(kind, *match.span())
+
+
+def _by_carrier(text: str) -> Iterator[Secret]:
+    """Finds the password of an address and the token of an Authorization header."""
     for match in _URL.finditer(text):
         if not _is_placeholder(match["value"]):
             yield Secret("password", *match.span("value"))

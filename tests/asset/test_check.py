@@ -123,6 +123,16 @@ def test_hidden_characters_are_refused_in_new_files_and_shown_in_old_ones() -> N
     assert len(problems("fact", "x" + "\u200b" * 100)) == 6
 
 
+def test_secrets_are_refused_in_new_files_and_named_in_old_ones() -> None:
+    """The problem says where and what kind, and does not repeat the secret."""
+    text = "---\ntags: [a]\n---\n生产库\n密码是hunter2\n"
+
+    assert problems("fact", text) == [
+        "f.md:5: body: warning: holds a secret (password); name the place where it is kept."
+    ]
+    assert problems("fact", text, new=True)[0].startswith("f.md:5: body: holds a secret (password)")
+
+
 def test_an_unreadable_file_is_one_problem() -> None:
     """The line and the mend are in it, and raising is left to the boundary."""
     with pytest.raises(FrontmatterError) as caught:

@@ -121,9 +121,11 @@ def test_relative_paths_pass(path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["", "/etc/passwd", "a/../../b", "..", "./a", "a//b", "a\\..\\b", "C:/x", "c:x", ".git/config", "a/.GIT/x", "GIT~1/x",
-     "a/con/b", "mnt/c/C:\\Users\\x", "a/b.", "a\u200b/b", "x" * 513, "a/\x00"],
-)  # fmt: skip
+    [
+        *("", "/etc/passwd", "a/../../b", "..", "./a", "a//b", "a\\..\\b", "C:/x", "c:x", "mnt/c/C:\\Users\\x"),
+        *(".git/config", "a/.GIT/x", "GIT~1/x", "a/con/b", "a/b.", "a\u200b/b", "x" * 513, "a/\x00"),
+    ],
+)
 def test_paths_that_lead_outside_are_refused(path: str) -> None:
     """On any system the file may be checked out on."""
     with pytest.raises(Invalid, match="path"):

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from ctxrepo.text import secrets
 from ctxrepo.text.secrets import find_secrets, mask
 
 ALNUM = "A1b2C3d4E5f6G7h8J9k0L1m2N3p4Q5r6S7t8U9v0"
@@ -208,6 +209,25 @@ def test_the_place_of_a_secret_is_exact() -> None:
 
     assert [text[one.start : one.end] for one in find_secrets(text)] == ["hunter2", BARE]
     assert mask(text) == "prod password is ⟨secret: password⟩, key ⟨secret: API key⟩."
+
+
+def test_every_form_is_looked_for() -> None:
+    """The quick look before the patterns knows the beginning of each form that the patterns know."""
+    hits = [text for text, _ in HITS if next(secrets._by_form(text), None)]
+
+    assert {secret.kind for text in hits for secret in secrets._by_form(text)} == {kind for kind, _ in secrets._FORMS}
+
+
+PREFIXES = "gh+o_ gh+u_ gh+s_ gh+r_ gl+rt- gl+dt- gl+ptt- gl+cbt- xox+p- xox+a- xa+pp- rk_+test_ sk-+svcacct- sk-+admin- sk-+lf-"
+PREFIXES += " xa+i- pp+lx- r8+_ nv+api- tv+ly- fw+_ dc+kr_pat_ AB+IA AC+CA"
+
+
+@pytest.mark.parametrize("prefix", PREFIXES.replace("+", "").split())
+def test_every_prefix_is_known(prefix: str) -> None:
+    """Issuers mark their keys so that they can be found; the quick look and the patterns know the same marks."""
+    body = UPPER if prefix.isupper() else ALNUM[:30]
+
+    assert mask(f"用{prefix}{body}登录") == f"用⟨secret: {find_secrets(prefix + body)[0].kind}⟩登录"
 
 
 def test_masking_twice_changes_nothing_more() -> None:
