@@ -99,7 +99,7 @@ _LABEL_STARTS = (
     "凭据",
     "私钥",
 )
-_FORM = re.compile("|".join(f"(?P<f{number}>{pattern})" for number, (_, pattern) in enumerate(_FORMS)))
+_FORM = re.compile("|".join(f"(?P<f{number}>{pattern})" for number, (_, pattern) in enumerate(_FORMS)), re.ASCII)
 
 _BARE_KEY = re.compile(r"sk-(?!proj-|svcacct-|admin-|ant-|or-v1-|lf-)")
 _URL = re.compile(r"://(?P<user>[^\s/:@'\"<>]{0,80}):(?P<value>[^\s/@'\"<>]{3,120})@(?=[A-Za-z0-9\[])")

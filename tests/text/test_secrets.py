@@ -218,8 +218,8 @@ def test_every_form_is_looked_for() -> None:
     assert {secret.kind for text in hits for secret in secrets._by_form(text)} == {kind for kind, _ in secrets._FORMS}
 
 
-PREFIXES = "gh+o_ gh+u_ gh+s_ gh+r_ gl+rt- gl+dt- gl+ptt- gl+cbt- xox+p- xox+a- xa+pp- rk_+test_ sk-+svcacct- sk-+admin- sk-+lf-"
-PREFIXES += " xa+i- pp+lx- r8+_ nv+api- tv+ly- fw+_ dc+kr_pat_ AB+IA AC+CA"
+PREFIXES = "gh+o_ gh+u_ gh+s_ gh+r_ gl+rt- gl+dt- gl+ptt- gl+cbt- xox+p- xox+a- xa+pp- rk_+test_ sk-+svcacct-"
+PREFIXES += " sk-+admin- sk-+lf- xa+i- pp+lx- r8+_ nv+api- tv+ly- fw+_ dc+kr_pat_ AB+IA AC+CA"
 
 
 @pytest.mark.parametrize("prefix", PREFIXES.replace("+", "").split())
