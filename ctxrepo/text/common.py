@@ -15,38 +15,54 @@ from ctxrepo.text.analyzer import stem, stop_terms
 
 STOP = 0.08
 WORD = 0.2
+BROAD = 0.5
 CHARACTER = 0.15
 
 _ENGLISH = """
-able absolutely actually add advice afraid again agree agreed ahead alone alright also always amazing answer
-anybody anymore anyone anything anyway anywhere appreciate apologies apology ask asked awesome away awful back bad
-basically beautiful because become begin believe best better big bit bored boring bother bravo bring brilliant bro
-busy bye call calm care careful carry catch certain certainly chance change chat cheer cheers clear clearly close
-come complete completely confused congrats congratulation congratulations continue cool correct could course crazy
-cute damn dear decide definitely delete different difficult dude early easy else end enjoy enough especially even
-evening every everybody everyone everything everywhere exactly example excellent excited exciting explain extra
-fact fair fantastic far fast favor favorite favourite feel feeling felt few figure fine finish finished first
-follow forget forgot forward free friend fun funny further general get give given glad go goes going gone gonna
-good goodbye gosh got gotta great greeting greetings guess guy haha hahaha half hang happen happened happy hard
-hear heard hello help helped helpful hey hi hold honest honestly hope how however huge hurry idea idk imagine
-important impossible impressive incredible indeed instead interested interesting introduce job joke joking just
-keep kidding kind kinda know known last late later laugh lead learn least leave left less let level like likely
-little lol long look lost lot love lovely luck lucky main make many matter maybe mean meant meet mention message
-mind mine minute miss mistake moment more morning most move much name near need nearly never new news next nice
-night nobody none nope normal noted nothing now number obviously odd often oh ok okay old omg once one oops open
-opinion order original otherwise pal pardon part particular patience pause perfect perfectly person please
-pleasure plus point poor possible possibly prefer pretty probably problem promise proceed proud put question quick
-quickly quiet quite rather read ready real really reason recall recommend remember repeat rephrase reply respond
-response rest restart result retry right robot rock round run sad said same save say second see seem seen send
-sense serious seriously set several shall share show shut sick sigh silly similar simple simpler simply since sing
-sir sleep sleepy slow slower small smart smile someone something sometimes somewhere soon sorry sort sound speak
-special start started state stay step still stop story straight strange stuff stupid suggest suggestion super
-suppose supposed sure surprise sweet take taken talk teach tell terrible test thank thankful thanks that thing
-think thought thousand thx time tired today together told tomorrow tonight too total totally tough true truly
-trust try turn two ugh understand understood unfortunately use used useful usual usually various very view wait
-wake wanna want watch way weather week weekend weird welcome well whatever whenever wherever whole why will wish
-wonder wonderful word work worked worry worse worst worth would wow write wrong ya yay yeah year yep yes yesterday
-yet yo yup
+able abort absolutely accept accepted actual actually add advice afraid afternoon again agree agreed ahead ai alone
+alright also always amazing answer anybody anymore anyone anything anyway anywhere apologies apology appreciate ask
+asked assistant away awesome awful back bad basically beautiful because become begin believe best better big bit bored
+boring bot bother bots bravo brilliant bring bro busy bye call calm cancel capable care careful carry catch certain
+certainly chance change chat chatbot cheer cheers clear clearly close come command complete completely confused
+congrats congratulation congratulations consider continue conversation conversations cool correct could course crazy
+curious cute damn dear decide definitely delete different difficult doin doing dude early easy either else end enjoy
+enough especially even evening every everybody everyone everything everywhere exactly example excellent excited
+exciting exit explain extra fact fair familiar fantastic far fast favor favorite favourite feel feeling felt few
+figure fine finish finished first follow forget forgot forward free friend fun funniest funny further general get give
+given glad go goes going gone gonna good goodbye gosh got gotta grateful gratitude great greeting greetings guess guy
+haha hahaha half hang happen happened happy hard hear heard hello help helped helpful hey hi hilarious hold honest
+honestly hope how however huge hurry idea idk imagine important impossible impressive incredible indeed instead
+interested interesting introduce job joke jokes joking just keep kidding kind kinda know known last late later laugh
+lead learn least leave left less let level like likely little lol long look lost lot love lovely luck lucky main make
+many matter maybe mean meant meet mention message mind mine minute miss mistake moment more morning most move much nah
+name near nearly need neither never nevermind new news next nice night nobody none nope normal noted nothing now
+number obviously odd often oh ok okay old omg once one oops open opinion order original otherwise owe pal pardon part
+particular patience pause perfect perfectly person please pleasure plus point poor possible possibly prefer pretty
+probably problem proceed promise pronounce proud provide put question quick quickly quiet quit quite rather read ready
+real really reason recall recommend remember repeat rephrase reply respond response rest restart result retry right
+robot rock round run sad said same save say second see seem seen send sense serious seriously set several shall share
+show shut sick sigh silly similar simple simpler simply since sincere sing sir sleep sleepy slow slower small smart
+smile someone something sometimes somewhere soon sorry sort sound speak speaking special specify speech start started
+state stay step still stop story straight strange stuff stupid suggest suggestion super suppose supposed sure surprise
+sweet take taken talk talking teach tell terrible test thank thankful thanking thanks that thing think thought
+thousand thx time tired today together told tomorrow tonight too total totally tough true truly trust try turn two
+type ugh understand understood unfortunately use used useful usual usually various very view wait wake wanna want
+watch way weather week weekend weird welcome well whatever whenever wherever whole why will wish wonder wonderful
+wondering word work worked worry worse worst worth would wow write wrong ya yay yeah year yep yes yesterday yet yo yup
+"""
+
+_BROAD_ENGLISH = """
+act action activity age area born boss case city class command company condition consider country couple created
+culture current data date death design designer detail development direction earth effect effort either event
+existence experience eye face family female field form game gender goal group hair hand head health hobby home hour
+house human individual industry info information intelligence item language large law level life line list live lives
+living male man material men method model moment money month mood name nation nature opportunity option organization
+own page pass people person personal pet place plan possibility power present price private process product program
+programmed project public purpose quality rate reality region regular relationship responsible result role room rule
+schedule school science search sentence service side sign site situation skill society source space speech speed spend
+stage state station status store strong structure student study style subject success summary system table task team
+term text thinking title topic town track trade travel trip trivia truth type types unit value version visit voice
+walk war water wish woman women world writing years young zone
 """
 
 _CHARACTERS = (
@@ -76,6 +92,7 @@ def commonness(term: str) -> float:
         term: as `analyzer.query_terms` gives it; a Chinese word is known by its bigrams.
     """
     if not _COMMON:
+        _COMMON.update((stem(word), BROAD) for word in _BROAD_ENGLISH.split())
         _COMMON.update((stem(word), WORD) for word in _ENGLISH.split())
         _COMMON.update((word[at : at + 2], WORD) for word in _WORDS.split() for at in range(len(word) - 1))
         _COMMON.update((char, CHARACTER) for char in _CHARACTERS)
