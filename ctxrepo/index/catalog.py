@@ -277,6 +277,8 @@ class Catalog:
         One hit is the answer; several are the candidates to show; a shorter name than four characters finds
         only exact ones, because it would name half the store.
         """
+        if not name or name.encode(errors="replace").decode() != name:
+            return []
         exact = list(self._select("path = ? OR (id <> '' AND id = ? COLLATE NOCASE)", (name, name)))
         if exact or len(name) < 4 or not name.replace("-", "").isalnum() or not name.isascii():
             return exact

@@ -20,6 +20,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from ctxrepo.asset.fields import instant
 from ctxrepo.asset.frontmatter import FrontmatterError, Parsed, decode, parse
@@ -119,7 +120,7 @@ def describe(path: str, data: bytes, modified: float, reviewed: bool = True) -> 
         parsed = parse(decode(data))
     except FrontmatterError as err:
         return unreadable(path, err.message, err.line)
-    return _described(path, kind, cls, parsed, modified, reviewed)
+    return _described(path, kind, cls, parsed, modified, reviewed, crc32(data))
 
 
 def unreadable(path: str, message: str, line: int = 0) -> Description:
@@ -128,7 +129,9 @@ def unreadable(path: str, message: str, line: int = 0) -> Description:
     return Description(Row(CLASSES.get(kind, kind), title=_name_of(path), problem=message, problem_line=line))
 
 
-def _described(path: str, kind: str, cls: str, parsed: Parsed, modified: float, reviewed: bool) -> Description:
+def _described(
+    path: str, kind: str, cls: str, parsed: Parsed, modified: float, reviewed: bool, checksum: int
+) -> Description:
     fields = values(kind, parsed.fields)
     text = parsed.body.strip()
     name = _text(fields, "title") or _text(fields, "name")
@@ -173,6 +176,7 @@ def _described(path: str, kind: str, cls: str, parsed: Parsed, modified: float, 
         "importance": fields.get("importance", IMPORTANCE),
         "confidence": fields.get("confidence", CONFIDENCE),
         "reviewed": reviewed,
+        "crc32": checksum,
     }
     stored = {key: value for key, value in stored.items() if value not in ("", [], None)}
     head = "" if kind == "fact" else _head(fields, row.title)

@@ -23,7 +23,7 @@ import os
 from ctxrepo.errors import CtxError
 from ctxrepo.text.analyzer import VERSION as ANALYZER
 
-SCHEMA = 1
+SCHEMA = 2
 """Raise it when documents, fields or the catalog change their meaning."""
 
 CURRENT = "current"

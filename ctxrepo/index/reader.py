@@ -194,6 +194,25 @@ class Reader:
             return Candidates([], [])
         return self._guard(lambda: self._search(terms, wanted, scope.now, k, fields))
 
+    def beside(self, places: Sequence[tuple[int, int]], scope: Scope) -> list[tantivy.DocAddress]:
+        """The documents of `scope` at these (group, turn) places: neighbours that ranking asks for, some dozen at most."""
+        wanted = {number for name, number in self._scopes.items() if scope.admits(name)}
+        if not places or not wanted:
+            return []
+        clauses = [
+            (_SHOULD, _Query.boolean_query([(_MUST, self._equals("group", group)), (_MUST, self._equals("turn", turn))]))
+            for group, turn in places
+        ]
+
+        def look() -> list[tantivy.DocAddress]:
+            hits = self._searcher.search(_Query.boolean_query(clauses), 4 * len(places), count=False).hits
+            return self._kept(hits, wanted, scope.now, len(hits)).addresses
+
+        return self._guard(look)
+
+    def _equals(self, field: str, value: int) -> tantivy.Query:
+        return _Query.term_query(self._schema, field, value)
+
     def _search(
         self,
         terms: Sequence[str],

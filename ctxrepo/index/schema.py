@@ -11,6 +11,7 @@ import tantivy
 
 from ctxrepo.index.documents import Document
 
+_KEYS = ("file", "scope", "group", "turn")  # also looked up, not only read
 _INTEGERS = ("group", "turn", "kind", "created", "valid_from", "valid_until", "length")
 _FLOATS = ("importance", "confidence")
 
@@ -20,10 +21,8 @@ def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in ("body", "head"):
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
-    for name in ("file", "scope"):
-        builder.add_integer_field(name, indexed=True, fast=True)
-    for name in _INTEGERS:
-        builder.add_integer_field(name, fast=True)
+    for name in dict.fromkeys((*_KEYS, *_INTEGERS)):
+        builder.add_integer_field(name, indexed=name in _KEYS, fast=True)
     for name in _FLOATS:
         builder.add_float_field(name, fast=True)
     builder.add_bytes_field("stored", stored=True)

@@ -273,7 +273,7 @@ class StoreIndex:
         """Files that `paths` stand for: themselves, or what is and was in a folder."""
         root, source = self._source.root, self._source
         files: dict[str, None] = {}
-        for path in paths:
+        for path in filter(_is_text, paths):
             if path.endswith(SUFFIX) and source.is_asset(path):
                 if look(root, path) is not None or catalog.known([path]):
                     files[path] = None
