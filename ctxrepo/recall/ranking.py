@@ -29,15 +29,11 @@ from ctxrepo.text.common import commonness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from typing import Any
 
 CANDIDATES = 200
 """Hits to ask the index for. Half as many cost 0.006 of recall@10, and sessions need their weaker turns."""
-
-THRESHOLD = 0.4
-HALF_LIFE_DAYS = 30.0
-TIME_FLOOR = 0.3
-PREFERENCE_DAYS = 60.0
 
 _DAY = 86_400.0
 _K1, _B, _INDEX_B = 1.2, 0.3, 0.75
@@ -244,28 +240,20 @@ def relevance(
     return 1 / (1 + math.exp(-logit)), factors
 
 
-def time_weight(
-    created: float | None,
-    now: float,
-    *,
-    preference: bool,
-    floor: float = TIME_FLOOR,
-    half_life_days: float = HALF_LIFE_DAYS,
-    preference_days: float = PREFERENCE_DAYS,
-) -> float:
-    """Return floor + (1 − floor) × 0.5 ** (days / half-life).
+def time_weight(created: float | None, now: float, *, preference: bool, settings: Mapping[str, Any]) -> float:
+    """Return floor + (1 − floor) × 0.5 ** (days / half-life): by default 0.3 + 0.7 × 0.5 ** (days / 30).
 
-    A preference keeps 1 until its day 60 (`preference_days`) and then follows the same curve, as if it had been
-    made on that day.
+    A preference keeps 1 until its day 60 and then follows the same curve, as if it had been made on that day.
 
     Args:
         created, now: Unix seconds; without `created`, or in the future, the weight is 1.
-        floor: what is never undercut, 0 to 1.
+        settings: `recall.floor` (0 to 1), `recall.half_life_days` and `recall.preference_days`.
     """
     if created is None:
         return 1.0
-    days = (now - created) / _DAY - (preference_days if preference else 0.0)
-    return floor + (1 - floor) * float(0.5 ** (max(0.0, days) / half_life_days))
+    floor = float(settings["recall.floor"])
+    days = (now - created) / _DAY - (float(settings["recall.preference_days"]) if preference else 0.0)
+    return floor + (1 - floor) * float(0.5 ** (max(0.0, days) / float(settings["recall.half_life_days"])))
 
 
 def weight(
