@@ -52,9 +52,16 @@ def run_demo(directory: str | None, user: str) -> None:
     output.line(f"A live copy of the example workspace: {place} (users: {', '.join(users)}; you are {user})")
     _show(place, ["status"], "What is here: a team store, a private store for each user, a tasks store.")
     _show(place, ["recall", "周五聚餐能点辣菜吗", "--explain"], "A prompt recalls what matters to it, and says why.")
-    _show(place, ["recall", "退款多久到账", "--knowledge"], "With --knowledge the team's reviewed documents answer as well.")
-    _show(place, ["memory", "add", "发布窗口改到周二 release window moved to Tuesday", "--kind", "decision", "--project", "*"],
-          "A new fact is one file and one commit in your private repository.")
+    _show(
+        place,
+        ["recall", "退款多久到账", "--knowledge"],
+        "With --knowledge the team's reviewed documents answer as well.",
+    )
+    _show(
+        place,
+        ["memory", "add", "发布窗口改到周二 release window moved to Tuesday", "--kind", "decision", "--project", "*"],
+        "A new fact is one file and one commit in your private repository.",
+    )
     _show(place, ["log", "--limit", "3"], "The operation log is the git log.")
     _hook(place, user, "周五聚餐能点辣菜吗")
     output.line()
@@ -76,9 +83,20 @@ def _hook(place: Path, user: str, prompt: str) -> None:
     output.line()
     output.line("# What an agent is given at that prompt (the hook answers JSON; this is its text).")
     payload = {"hook_event_name": "UserPromptSubmit", "session_id": "demo", "cwd": str(place), "prompt": prompt}
-    output.line(f"$ echo '{{\"prompt\": \"{prompt}\", …}}' | ctxrepo hook claude-code user-prompt-submit")
+    output.line(f'$ echo \'{{"prompt": "{prompt}", …}}\' | ctxrepo hook claude-code user-prompt-submit')
     answer = subprocess.run(
-        [sys.executable, "-m", "ctxrepo", "hook", "claude-code", "user-prompt-submit", "--workspace", str(place), "--user", user],
+        [
+            sys.executable,
+            "-m",
+            "ctxrepo",
+            "hook",
+            "claude-code",
+            "user-prompt-submit",
+            "--workspace",
+            str(place),
+            "--user",
+            user,
+        ],
         input=json.dumps(payload).encode(),
         env=os.environ | {"CTXREPO_BACKGROUND": "off"},
         stdout=subprocess.PIPE,

@@ -84,7 +84,9 @@ def list_(call: Call, kind: str | None, status: str | None, everything: bool, li
         found = repo.memory.list(kind=kind, status=wanted, project=call.options.get("project"), limit=limit)
 
     def text() -> None:
-        rows = [(f["tail"], f["created"][:10], f["kind"], f["status"], f["project"], f["title"]) for f in found["results"]]
+        rows = [
+            (f["tail"], f["created"][:10], f["kind"], f["status"], f["project"], f["title"]) for f in found["results"]
+        ]
         output.table(("id", "created", "kind", "status", "project", "text"), rows)
         if found["total"] > len(rows):
             output.note(f"{found['total'] - len(rows)} more: use `--limit {found['total']}`.")
@@ -120,7 +122,9 @@ def search(call: Call, query: str, knowledge: bool, limit: int) -> None:
 @click.argument("ref")
 @click.option("--text", help="The new words; `-` reads them from stdin.")
 @_fact_options
-@click.option("--status", type=click.Choice(("active", "invalidated", "forgotten")), help="Was wrong, or out of recall.")
+@click.option(
+    "--status", type=click.Choice(("active", "invalidated", "forgotten")), help="Was wrong, or out of recall."
+)
 @pass_call
 def update(call: Call, ref: str, text: str | None, **fields: Any) -> None:
     """Change a fact; only what is named changes.

@@ -178,7 +178,9 @@ def show(call: Call, ref: str) -> None:
     with call.open() as repo:
         found = repo.show(ref)
     heading = found.get("path") or f"{found['id']} {found.get('subject', '')}"
-    call.emit(found, lambda: output.line(f"{heading}\n{(found.get('source_text') or found.get('diff') or '').rstrip()}"))
+    call.emit(
+        found, lambda: output.line(f"{heading}\n{(found.get('source_text') or found.get('diff') or '').rstrip()}")
+    )
 
 
 @click.command(cls=Command)
@@ -195,7 +197,9 @@ def why(call: Call, ref: str) -> None:
             output.line(f"  {sentence}")
         for entry in found["history"]:
             reason = f": {entry['reason']}" if entry["reason"] else ""
-            output.line(f"  {entry['time']}  {entry['op'] or entry['subject']} by {entry['actor']}{reason}  {entry['id'][:10]}")
+            output.line(
+                f"  {entry['time']}  {entry['op'] or entry['subject']} by {entry['actor']}{reason}  {entry['id'][:10]}"
+            )
 
     call.emit(found, text)
 
@@ -207,14 +211,18 @@ def undo(call: Call, op: str) -> None:
     """Undo one operation (commit id from `ctxrepo log`) with a new commit."""
     with call.open() as repo:
         found = repo.undo(op)
-    call.emit(found, lambda: output.line(f"Undid {found['undone'][:10]} ({found['subject']}) with {found['commit'][:10]}."))
+    call.emit(
+        found, lambda: output.line(f"Undid {found['undone'][:10]} ({found['subject']}) with {found['commit'][:10]}.")
+    )
 
 
 @click.command(cls=Command)
 @click.argument("query")
 @click.option("--knowledge", is_flag=True, help="Recall from the shared knowledge as well.")
 @click.option("--limit", type=click.IntRange(1, 200), help="At most so many; the setting recall.limit when not given.")
-@click.option("--threshold", type=click.FloatRange(0, 1), help="Least relevance; the setting recall.threshold when not given.")
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), help="Least relevance; the setting recall.threshold when not given."
+)
 @click.option("--explain", is_flag=True, help="Show every factor, and what was left out and why.")
 @pass_call
 def recall(call: Call, query: str, knowledge: bool, limit: int | None, threshold: float | None, explain: bool) -> None:
@@ -238,7 +246,9 @@ def print_hits(found: dict[str, Any]) -> None:
         return
     output.line()
     output.line(f"terms: {' '.join(found['terms'])}")
-    output.line(f"scope: user {found['user']}, agent {found['agent']}, project {found['project']}; threshold {found['threshold']}")
+    output.line(
+        f"scope: user {found['user']}, agent {found['agent']}, project {found['project']}; threshold {found['threshold']}"
+    )
     for hit in found["results"]:
         output.line(f"{hit['tail']}: " + ", ".join(f"{name} {value}" for name, value in hit["factors"].items()))
     for left in found["left_out"]:

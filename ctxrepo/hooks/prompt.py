@@ -90,10 +90,10 @@ def respond(arguments: list[str], stdin: int, local: list[str]) -> dict[str, Any
 
     cwd = payload.get("cwd") if isinstance(payload.get("cwd"), str) else os.getcwd()
     session_root = os.environ.get("CLAUDE_PROJECT_DIR") or cwd
-    project = project_identity(cwd, fixed=config["project"], session_root=session_root)
+    project = project_identity(cwd, fixed=config["settings"]["project"], session_root=session_root)
     hits, bases = prompt_recall(config, prompt, agent=names[0], project=project, now=time.time())
-    recall = config["recall"]
-    context = injection(hits, bases, max_size=recall["max_chars"], max_tokens=recall["max_tokens"])
+    settings = config["settings"]
+    context = injection(hits, bases, max_size=settings["recall.max_chars"], max_tokens=settings["recall.max_tokens"])
     if not context:
         return None
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}

@@ -77,7 +77,13 @@ class MemoryVerbs:
             project=holds or default_project(sort, workspace.project),
             agent=workspace.agent,
             source=source or ("cli" if workspace.agent == "*" else workspace.agent),
-            extra={**fields, **listed, "session": session, "reason": reason, "supersedes": [hit.entry.id for hit in replaced]},
+            extra={
+                **fields,
+                **listed,
+                "session": session,
+                "reason": reason,
+                "supersedes": [hit.entry.id for hit in replaced],
+            },
         )
         content = render(None, header, body=text.strip() + "\n")
         folder = month_folder(now, self._entries, int(str(workspace.settings["memory.folder_entries"])))
@@ -196,7 +202,9 @@ class MemoryVerbs:
         if not wanted and (body is None or body == parsed.body.lstrip("\n")):
             return False
         kept_gap = parsed.body[: len(parsed.body) - len(parsed.body.lstrip("\r\n"))]
-        content = render(parsed, {**wanted, "updated": self._workspace.stamp()}, body=None if body is None else kept_gap + body)
+        content = render(
+            parsed, {**wanted, "updated": self._workspace.stamp()}, body=None if body is None else kept_gap + body
+        )
         refuse_errors(check("fact", parse(content), hit.path, new=True))
         tx.write(hit.entry.path, content.encode())
         return True

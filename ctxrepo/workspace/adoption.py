@@ -18,7 +18,9 @@ from ctxrepo.index.catalog import Catalog
 DATES = ("created", "updated")
 
 
-def missing_header(kind: str, fields: Mapping[str, object], *, new_id: Callable[[], str], now: str) -> dict[str, object]:
+def missing_header(
+    kind: str, fields: Mapping[str, object], *, new_id: Callable[[], str], now: str
+) -> dict[str, object]:
     """The entries that a hand-written file of this kind lacks; `now` as assets write times."""
     known = {field.name for field in KINDS[kind].fields}
     added: dict[str, object] = {"id": new_id()} if "id" in known and not fields.get("id") else {}

@@ -130,7 +130,11 @@ def _of_names(layout: Layout, user: str | None) -> list[Problem]:
         if folder in (MEMORY, TASKS) and user is None:
             continue
         place = _place(layout, folder)
-        names = sorted(name for name in os.listdir(place) if os.path.isdir(os.path.join(place, name))) if os.path.isdir(place) else []
+        names = (
+            sorted(name for name in os.listdir(place) if os.path.isdir(os.path.join(place, name)))
+            if os.path.isdir(place)
+            else []
+        )
         for number, name in enumerate(names):
             if name.startswith("."):
                 continue

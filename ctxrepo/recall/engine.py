@@ -1,0 +1,195 @@
+"""One recall: a question, a scope and a clock in; ranked hits with their factors out.
+
+The scope (places, agents, validity) is an argument that cannot be left out, and the reader that is
+passed in belongs to one user's store, so nothing of anybody else is ever opened.  What happens:
+
+1. the question's terms find candidates by BM25 inside the scope, one search;
+2. `ranking` lifts them by what stands beside them, and reads the text of the best few;
+3. relevance is compared with the threshold; only then time, importance and confidence order the rest.
+
+A prompt may be a pasted log: of a long text its two ends are read and its rarest terms searched.
+Several passages of one file answer once, with the best of them.
+
+On the recall hook's path, so imports are light.
+"""
+
+from __future__ import annotations
+
+import os
+from zlib import crc32
+
+from ctxrepo.index.reader import BODY, PREFERENCE, Reader, Scope, scope_name
+from ctxrepo.recall import ranking
+from ctxrepo.text.analyzer import query_terms
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
+
+END_CHARACTERS = 4000
+"""Of a longer question the first and the last so many characters are read."""
+
+MOST_TERMS = 64
+"""Terms that are searched for; of more, the rarest."""
+
+READ_AT_LEAST, READ_AT_MOST = 12, 200
+_NUMBERS = ("turn", "kind", "created", "importance", "confidence", "length")
+
+
+class Asked:
+    """A question as it is searched."""
+
+    __slots__ = ("question", "searched", "terms", "text")
+
+    def __init__(self, reader: Reader, text: str) -> None:
+        if len(text) > 2 * END_CHARACTERS:
+            text = f"{text[:END_CHARACTERS]}\n{text[-END_CHARACTERS:]}"
+        self.text = text
+        self.terms = query_terms(text)
+        frequencies = reader.doc_freqs(self.terms)
+        self.question = ranking.Question(text, self.terms, frequencies, reader.num_docs)
+        known = [(count, term) for count, term in zip(frequencies, self.terms, strict=True) if count]
+        self.searched = [term for _, term in (sorted(known)[:MOST_TERMS] if len(known) > MOST_TERMS else known)]
+
+
+def recall(
+    reader: Reader,
+    text: str,
+    scope: Scope,
+    *,
+    settings: Mapping[str, Any],
+    now: float,
+    limit: int,
+    threshold: float,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The hits for a question, best first, and the read candidates that fell below the threshold.
+
+    Args:
+        reader: the index of one store.
+        text: the question or prompt as written.
+        scope: what may be seen at all.
+        settings: the `recall.` settings, by dotted name.
+        now: Unix seconds; age is measured from it.
+        limit: hits at most, one for each file.
+        threshold: least relevance, 0 to 1, before time and importance.
+
+    Returns:
+        Each hit is the stored record (`index.documents`) with `relevance`, `score` and `factors`.
+    """
+    asked = Asked(reader, text)
+    found = reader.candidates(asked.searched, scope, ranking.CANDIDATES, BODY)
+    if not found.addresses:
+        return [], []
+    groups, turns, lengths = (reader.column(name, found.addresses) for name in ("group", "turn", "length"))
+    own = ranking.own_scores(found.scores, lengths)
+    addresses = found.addresses + reader.beside(ranking.wanted_neighbours(own, groups, turns), scope)
+    own += [0.0] * (len(addresses) - len(own))
+    groups = reader.column("group", addresses)
+    columns = {name: reader.column(name, addresses) for name in _NUMBERS}
+    turns = columns["turn"]
+    match = ranking.match(own, groups, turns)
+    order = sorted(range(len(addresses)), key=match.total.__getitem__, reverse=True)
+    best = order[: max(READ_AT_LEAST, min(READ_AT_MOST, 3 * limit))]
+    records = {i: reader.stored(addresses[i]) for i in best}
+    seen = {i: asked.question.found(_indexed_text(records[i])) for i in best}
+    known = frozenset().union(*seen.values())
+    kept: list[dict[str, Any]] = []
+    below: list[dict[str, Any]] = []
+    for i in best:
+        near = seen[i].union(
+            *(seen[j] for j in best if groups[i] and groups[j] == groups[i] and abs(turns[j] - turns[i]) <= 2)
+        )
+        relevance, why = ranking.relevance(asked.question, seen[i], near, known, columns["length"][i])
+        preference = columns["kind"][i] == PREFERENCE
+        time = ranking.time_weight(columns["created"][i], now, preference=preference, settings=settings)
+        score, factors = ranking.weight(
+            relevance, match.total[i], time, columns["importance"][i], columns["confidence"][i]
+        )
+        hit = records[i] | {
+            "relevance": round(relevance, 3),
+            "score": score,
+            "factors": {name: round(value, 3) for name, value in {**why, **factors}.items()},
+        }
+        (kept if relevance >= threshold else below).append(hit)
+    kept.sort(key=lambda hit: -hit["score"])
+    return _one_per_file(kept)[:limit], below
+
+
+def prompt_recall(
+    config: Mapping[str, Any], prompt: str, *, agent: str, project: str, now: float
+) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """What the recall hook injects: memories, and the knowledge bases when they can help.
+
+    The bases are named when something was recalled, or when one of their reviewed documents answers the prompt;
+    a greeting gets neither.
+
+    Args:
+        config: the compiled configuration of the workspace (`workspace.compiled`).
+        agent: the agent that asks; it sees its own entries and everybody's.
+        project: identity of the project it works in.
+    """
+    settings = config["settings"]
+    threshold = settings["recall.threshold"]
+    scope = Scope(places={project, "*"}, agents={agent, "*"}, now=now)
+    reader = Reader(config["indexes"]["memory"])
+    hits, _ = recall(
+        reader, prompt, scope, settings=settings, now=now, limit=settings["recall.limit"], threshold=threshold
+    )
+    root, prefix = config["roots"]["memory"], config["prefix"] + "/"
+    hits = [fresh for hit in hits if (fresh := confirmed(hit, root, prefix, scope)) is not None]
+    bases = [(name, purpose) for name, purpose in config["bases"]]
+    if bases and not hits:
+        shared = Scope(places=None, agents=None, now=now, classes=("knowledge",))
+        team = Reader(config["indexes"]["team"])
+        answers, _ = recall(team, prompt, shared, settings=settings, now=now, limit=1, threshold=threshold)
+        bases = bases if answers else []
+    return hits, bases
+
+
+def confirmed(hit: dict[str, Any], root: str, prefix: str, scope: Scope) -> dict[str, Any] | None:
+    """The hit if its file still says so, its new words if they were edited since, None if it is gone or out of scope.
+
+    The index may be a few seconds behind a person's editor; what is quoted to an agent must not be.
+    """
+    path = str(hit["path"])
+    try:
+        with open(os.path.join(root, path.removeprefix(prefix)), "rb") as handle:
+            data = handle.read()
+    except OSError:
+        return None
+    return hit if crc32(data) == hit.get("crc32") else _reread(hit, path, data, scope)
+
+
+def _reread(hit: dict[str, Any], path: str, data: bytes, scope: Scope) -> dict[str, Any] | None:
+    """An edited file as a hit; the YAML reader is loaded only for this rare case."""
+    import json
+
+    from ctxrepo.index.documents import describe
+
+    now = describe(path, data, 0.0)
+    if now is None or not now.documents:
+        return None
+    row, first = now.row, now.documents[0]
+    if not scope.admits(scope_name(row.cls, row.status, True, now.place, now.agent)):
+        return None
+    at = scope.now or 0.0
+    if (first.valid_from or at) > at or (first.valid_until is not None and first.valid_until <= at):
+        return None
+    record: dict[str, Any] = json.loads(first.stored)
+    return hit | record
+
+
+def _indexed_text(record: Mapping[str, Any]) -> str:
+    """The text that was searched: the body of a fact; title and description before the first passage of a document."""
+    if record.get("part", 0) == 0:
+        return "\n".join(str(record[name]) for name in ("title", "description", "text") if record.get(name))
+    return str(record["text"])
+
+
+def _one_per_file(hits: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The best passage of each file, in the given order."""
+    first: dict[str, dict[str, Any]] = {}
+    for hit in hits:
+        first.setdefault(str(hit["path"]), hit)
+    return list(first.values())
