@@ -169,16 +169,15 @@ def render(
     if parsed is None:
         return f"---\n{rewrite('', changes)}---\n{_with_final_break(body or '')}"
     text = parsed.text
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
     new_body = parsed.body if body is None else _with_newlines(_with_final_break(body), newline)
     span = _find(text)
     if span is None:
         head = _BOM if text.startswith(_BOM) else ""
         header = rewrite("", changes).replace("\n", newline)
         return f"{head}---{newline}{header}---{newline}{new_body}" if header else head + new_body
-    header = rewrite(text[span.start : span.stop], changes, removals)
-    if newline == "\r\n" and "\r\n" not in text[span.start : span.stop]:
-        header = header.replace("\n", newline)
+    old = text[span.start : span.stop]
+    header = rewrite(old, changes, removals) if old else rewrite("", changes).replace("\n", newline)
     closing = text[span.stop : span.body]
     return text[: span.start] + header + (closing if closing.endswith("\n") else closing + newline) + new_body
 

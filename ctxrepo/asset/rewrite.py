@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.error import YAMLError
 from ruamel.yaml.resolver import VersionedResolver
 from ruamel.yaml.scalarstring import (
     DoubleQuotedScalarString,
@@ -39,6 +40,9 @@ _BARE = re.compile(r"\w(?:[^\x00-\x1f\x7f-\xa0:#\u2028\u2029\ufeff]|:(?=\S)|(?<=
 _CORE_NUMBER = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?|0o[0-7]+|0x[0-9a-fA-F]+")
 _ODD = r"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff"
 _LITERAL = re.compile(rf"(?:[^\s{_ODD}](?:[^{_ODD}]*\S)?\n+)+")
+# How ruamel says that it cannot read a header; a tab inside a bare text, which libyaml accepts, is one such case.
+REFUSALS = (YAMLError, AssertionError, AttributeError, NotImplementedError, ValueError)
+
 _yaml_1_1: Any = yaml.SafeLoader("")
 
 
@@ -82,7 +86,7 @@ def rewrite(text: str, changes: Mapping[str, object], removals: Collection[str] 
         if result is not None and _says(result, wanted):
             return result
     raise FrontmatterError(
-        2, f"The entries {', '.join([*changed, *dropped])} cannot be changed alone: other entries use their anchors."
+        2, f"The entries {', '.join([*changed, *dropped])} cannot be changed alone, because of their anchors or tabs."
     )
 
 
@@ -109,19 +113,30 @@ def _by_entry(text: str, changes: Mapping[str, object], removals: Sequence[str],
         elif key in changes:
             old = "".join(lines[span.start : span.stop])
             new = _round_trip(old.replace("\r\n", "\n"), {key: changes[key]}, ())
+            if new is None:
+                new = _fresh({key: changes[key]})
             lines[span.start : span.stop] = [new.replace("\n", newline)]
     if fresh:
-        lines.append(_round_trip("", fresh, ()).replace("\n", newline))
+        lines.append(_fresh(fresh).replace("\n", newline))
     return "".join(lines)
 
 
-def _whole(text: str, changes: Mapping[str, object], removals: Sequence[str], newline: str) -> str:
-    return _round_trip(text.replace("\r\n", "\n"), changes, removals).replace("\n", newline)
+def _whole(text: str, changes: Mapping[str, object], removals: Sequence[str], newline: str) -> str | None:
+    result = _round_trip(text.replace("\r\n", "\n"), changes, removals)
+    return None if result is None else result.replace("\n", newline)
 
 
-def _round_trip(text: str, changes: Mapping[str, object], removals: Collection[str]) -> str:
+def _fresh(changes: Mapping[str, object]) -> str:
+    return _round_trip("", changes, ()) or ""
+
+
+def _round_trip(text: str, changes: Mapping[str, object], removals: Collection[str]) -> str | None:
+    """Changes a header through ruamel, or gives None for the rare one that it cannot read though libyaml can."""
     machine = _yaml(text)
-    data = (machine.load(text) if text.strip() else None) or CommentedMap()
+    try:
+        data = (machine.load(text) if text.strip() else None) or CommentedMap()
+    except REFUSALS:
+        return None
     for key in removals:
         data.pop(key, None)
     for key, value in changes.items():
