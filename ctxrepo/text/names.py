@@ -26,7 +26,7 @@ MAX_SLUG = 60
 
 _FORBIDDEN = re.compile(r'[/\\<>:"|?*]')
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)", re.IGNORECASE)
-_RESERVED = {"task": {"archive"}, "knowledge base": {"archive"}}
+_RESERVED = {"task": {"archive"}}  # tasks/archive holds the finished ones
 _GIT_FOLDER = re.compile(r"(?:\.git|git~[0-9]+)", re.IGNORECASE)
 _LOOKS_LATIN = str.maketrans(
     "авекмнорстухіѕјԛԝһӏԁѵɡαβεζηικμνορτυχγıօ",
