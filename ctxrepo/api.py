@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ctxrepo.asset.check import Problem
@@ -41,12 +41,15 @@ class ContextRepository(Workspace):
         query: str,
         *,
         knowledge: bool = False,
+        classes: Sequence[str] = ("memory",),
         limit: int | None = None,
         threshold: float | None = None,
         explain: bool = False,
     ) -> dict[str, Any]:
         """What a prompt brings back. See `ctxrepo.recall.answers.recall`."""
-        return answers.recall(self, query, knowledge=knowledge, limit=limit, threshold=threshold, explain=explain)
+        return answers.recall(
+            self, query, knowledge=knowledge, classes=classes, limit=limit, threshold=threshold, explain=explain
+        )
 
     def sync_all(self, progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
         """Brings every index up to date and commits hand edits of private stores. See `health.sync_all`."""
@@ -81,10 +84,10 @@ class ContextRepository(Workspace):
         return history.undo(self, op)
 
     def watch(self, *, poll: bool = False, say: Callable[[str], None] = lambda _: None) -> None:
-        """Keeps the indexes fresh until interrupted. See `ctxrepo.watch`."""
-        from ctxrepo.watching import watch
+        """Keeps the indexes fresh until interrupted. See `ctxrepo.watch.keeping.keep_fresh`."""
+        from ctxrepo.watch.keeping import keep_fresh
 
-        watch(self, poll=poll, say=say)
+        keep_fresh(self, poll=poll, say=say)
 
 
 def open_workspace(

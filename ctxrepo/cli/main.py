@@ -11,7 +11,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -39,13 +39,13 @@ class Call:
 
     def open(self) -> ContextRepository:
         """The workspace that the options, the environment or the current folder name."""
-        from ctxrepo import open_workspace
+        from ctxrepo.api import open_workspace
 
         names = ("user", "agent", "project")
         chosen = {name: self.options[name] for name in names if self.options.get(name)}
         return open_workspace(self.options.get("workspace"), **chosen)
 
-    def emit(self, result: dict[str, Any], text: Callable[[], None]) -> None:
+    def emit(self, result: Mapping[str, Any], text: Callable[[], None]) -> None:
         output.emit(result, as_json=self.as_json, text=text)
 
 
@@ -95,7 +95,7 @@ class Group(click.Group):
 
             near = get_close_matches(args[0], self.list_commands(context), 1)
             if near:
-                fault.message += f" Did you mean `{context.command_path} {near[0]}`?"
+                raise click.UsageError(f"{fault.message} Did you mean `{near[0]}`?", context) from None
             raise
 
 
@@ -111,7 +111,6 @@ def run(arguments: list[str]) -> int:
 
     for module in (workspace, memory, agents):
         module.register(ctxrepo)
-    _forget_inherited_git()
     call = Call()
     try:
         code = ctxrepo.main(arguments, prog_name="ctxrepo", standalone_mode=False, obj=call)
@@ -133,20 +132,6 @@ def run(arguments: list[str]) -> int:
         output.note(f"Hint: report it with the file {_bug_report(arguments)}")
         return BUG
     return code if isinstance(code, int) else 0
-
-
-def _forget_inherited_git() -> None:
-    """Drops what a git hook exports: every repository is named explicitly, none is inherited."""
-    for name in list(os.environ):
-        if name in _INHERITED or name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")):
-            del os.environ[name]
-
-
-_INHERITED = frozenset(
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR "
-    "GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE "
-    "GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_NAMESPACE GIT_QUARANTINE_PATH GIT_INTERNAL_SUPER_PREFIX".split()
-)
 
 
 def _bug_report(arguments: list[str]) -> str:

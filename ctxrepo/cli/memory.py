@@ -58,7 +58,7 @@ def print_fact(fact: dict[str, Any], verb: str) -> None:
 @click.option("--session", help="The session it comes from.")
 @click.option("--turn", type=int, help="Its place in that session.")
 @pass_call
-def add(call: Call, text: str, **fields: Any) -> None:
+def add(call: Call, /, text: str, **fields: Any) -> None:
     """Remember TEXT (`-` reads it from stdin).
 
     Example: ctxrepo memory add "对辣菜过敏，聚餐要避开" --kind preference
@@ -126,7 +126,7 @@ def search(call: Call, query: str, knowledge: bool, limit: int) -> None:
     "--status", type=click.Choice(("active", "invalidated", "forgotten")), help="Was wrong, or out of recall."
 )
 @pass_call
-def update(call: Call, ref: str, text: str | None, **fields: Any) -> None:
+def update(call: Call, /, ref: str, text: str | None, **fields: Any) -> None:
     """Change a fact; only what is named changes.
 
     Example: ctxrepo memory update 3kq9zt --text "Deploys go out on Tuesday" --importance 0.8

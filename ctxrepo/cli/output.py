@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from unicodedata import east_asian_width
 
 from ctxrepo.errors import CtxError
 
@@ -57,9 +58,15 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
             drawn.add_row(*[Text(cell, overflow="ellipsis", no_wrap=True) for cell in row])
         Console().print(drawn)
         return
-    widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(headings, *cells, strict=True)]
     for row in [list(headings), *cells]:
-        line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
+        line("  ".join(padded).rstrip())
+
+
+def _width(text: str) -> int:
+    """Columns that `text` takes on a terminal; Chinese characters take two."""
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def error(fault: CtxError, *, as_json: bool) -> None:

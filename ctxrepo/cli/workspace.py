@@ -10,6 +10,9 @@ import click
 from ctxrepo.cli import output
 from ctxrepo.cli.main import Call, Command
 
+SUMMARY = 100
+"""Characters of a hit's text in a table; `--json` gives all of it."""
+
 pass_call = click.make_pass_decorator(Call, ensure=True)
 
 
@@ -211,9 +214,9 @@ def undo(call: Call, op: str) -> None:
     """Undo one operation (commit id from `ctxrepo log`) with a new commit."""
     with call.open() as repo:
         found = repo.undo(op)
-    call.emit(
-        found, lambda: output.line(f"Undid {found['undone'][:10]} ({found['subject']}) with {found['commit'][:10]}.")
-    )
+    what = f"{found['undone'][:10]} ({found['subject']})"
+    done = f"Undid {what} with {found['commit'][:10]}." if found["commit"] else f"Nothing of {what} is left to undo."
+    call.emit(found, lambda: output.line(done))
 
 
 @click.command(cls=Command)
@@ -237,7 +240,7 @@ def recall(call: Call, query: str, knowledge: bool, limit: int | None, threshold
 
 def print_hits(found: dict[str, Any]) -> None:
     """Hits as a table, with factors and omissions when they were asked for."""
-    rows = [(h["relevance"], h["tail"], h["kind"], h["created"][:10], h["text"]) for h in found["results"]]
+    rows = [(h["relevance"], h["tail"], h["kind"], h["created"][:10], _summary(h)) for h in found["results"]]
     if rows:
         output.table(("relevance", "id", "kind", "created", "text"), rows)
     else:
@@ -246,10 +249,15 @@ def print_hits(found: dict[str, Any]) -> None:
         return
     output.line()
     output.line(f"terms: {' '.join(found['terms'])}")
-    output.line(
-        f"scope: user {found['user']}, agent {found['agent']}, project {found['project']}; threshold {found['threshold']}"
-    )
+    asked = ", ".join(f"{name} {found[name]}" for name in ("user", "agent", "project", "threshold"))
+    output.line(f"asked for: {asked}")
     for hit in found["results"]:
         output.line(f"{hit['tail']}: " + ", ".join(f"{name} {value}" for name, value in hit["factors"].items()))
     for left in found["left_out"]:
-        output.line(f"left out {left['tail']}: {left['why']}  {left['text']}")
+        output.line(f"left out {left['tail']}: {left['why']}  {_summary(left)}")
+
+
+def _summary(hit: dict[str, Any]) -> str:
+    """The first words of a hit; a document is named by its title first."""
+    text = " ".join(f"{hit.get('title', '')} {hit['text']}".split())
+    return text if len(text) <= SUMMARY else text[: SUMMARY - 1] + "…"

@@ -37,7 +37,7 @@ LOG_BYTES = 64_000
 SYNC_SECONDS = 15.0
 MACHINE_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
 _MACHINE_MADE = re.compile(
-    r"\s*(?:<[a-z][\w-]*[\s>]|\[Request interrupted by user|This session is being continued from a previous conversation)"
+    r"\s*(?:<[a-z][\w-]*[\s>]|\[Request interrupted by user|This session is being continued from a previous)"
 )
 EVENTS = {("claude-code", "user-prompt-submit"): "UserPromptSubmit"}
 """(host, event on the command line) → the name the host expects in the answer."""

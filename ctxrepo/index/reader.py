@@ -195,12 +195,15 @@ class Reader:
         return self._guard(lambda: self._search(terms, wanted, scope.now, k, fields))
 
     def beside(self, places: Sequence[tuple[int, int]], scope: Scope) -> list[tantivy.DocAddress]:
-        """The documents of `scope` at these (group, turn) places: neighbours that ranking asks for, some dozen at most."""
+        """The documents of `scope` at these (group, turn) places; some dozen at most, ranking asks for neighbours."""
         wanted = {number for name, number in self._scopes.items() if scope.admits(name)}
         if not places or not wanted:
             return []
         clauses = [
-            (_SHOULD, _Query.boolean_query([(_MUST, self._equals("group", group)), (_MUST, self._equals("turn", turn))]))
+            (
+                _SHOULD,
+                _Query.boolean_query([(_MUST, self._equals("group", group)), (_MUST, self._equals("turn", turn))]),
+            )
             for group, turn in places
         ]
 
@@ -279,6 +282,10 @@ class Reader:
         confidence, length (tokens of the body). Times are Unix seconds; None where the document has no such value.
         """
         return self._guard(lambda: self._searcher.fast_field_values(name, addresses))
+
+    def integers(self, name: str, addresses: list[tantivy.DocAddress]) -> list[int]:
+        """A `column` of whole numbers that every document has (group, turn, length …); 0 for a missing one."""
+        return [int(value or 0) for value in self.column(name, addresses)]
 
     def stored(self, address: tantivy.DocAddress) -> dict[str, object]:
         """What is needed to print a hit; the keys are those of `documents.Document.stored`."""

@@ -158,9 +158,9 @@ class MemoryVerbs:
             _refuse_secrets(text)
         if project and project != "*":
             confined(project, "project")
-        given = {"project": project, "status": status, "reason": reason, **fields}
+        given: Fact = {"project": project, "status": status, "reason": reason, **fields}
         listed = {name: joined(given.pop(name) or ()) for name in ("entities", "tags") if name in given}
-        changes = {name: value for name, value in {**given, **listed}.items() if value not in (None, [], ())}
+        changes: Fact = {name: value for name, value in (given | listed).items() if value not in (None, [], ())}
         subject = f"memory: update {hit.entry.title[:60]}"
         with workspace.transaction(self._store, "memory.update", subject=subject, reason=reason) as tx:
             tx.trailer("Ctx-Id", hit.entry.id)

@@ -34,7 +34,7 @@ MOST_TERMS = 64
 """Terms that are searched for; of more, the rarest."""
 
 READ_AT_LEAST, READ_AT_MOST = 12, 200
-_NUMBERS = ("turn", "kind", "created", "importance", "confidence", "length")
+_NUMBERS = ("kind", "created", "importance", "confidence")
 
 
 class Asked:
@@ -81,13 +81,12 @@ def recall(
     found = reader.candidates(asked.searched, scope, ranking.CANDIDATES, BODY)
     if not found.addresses:
         return [], []
-    groups, turns, lengths = (reader.column(name, found.addresses) for name in ("group", "turn", "length"))
+    groups, turns, lengths = (reader.integers(name, found.addresses) for name in ("group", "turn", "length"))
     own = ranking.own_scores(found.scores, lengths)
     addresses = found.addresses + reader.beside(ranking.wanted_neighbours(own, groups, turns), scope)
     own += [0.0] * (len(addresses) - len(own))
-    groups = reader.column("group", addresses)
+    groups, turns, lengths = (reader.integers(name, addresses) for name in ("group", "turn", "length"))
     columns = {name: reader.column(name, addresses) for name in _NUMBERS}
-    turns = columns["turn"]
     match = ranking.match(own, groups, turns)
     order = sorted(range(len(addresses)), key=match.total.__getitem__, reverse=True)
     best = order[: max(READ_AT_LEAST, min(READ_AT_MOST, 3 * limit))]
@@ -100,7 +99,7 @@ def recall(
         near = seen[i].union(
             *(seen[j] for j in best if groups[i] and groups[j] == groups[i] and abs(turns[j] - turns[i]) <= 2)
         )
-        relevance, why = ranking.relevance(asked.question, seen[i], near, known, columns["length"][i])
+        relevance, why = ranking.relevance(asked.question, seen[i], near, known, lengths[i])
         preference = columns["kind"][i] == PREFERENCE
         time = ranking.time_weight(columns["created"][i], now, preference=preference, settings=settings)
         score, factors = ranking.weight(

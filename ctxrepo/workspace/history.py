@@ -96,7 +96,7 @@ def why(workspace: Workspace, ref: str) -> dict[str, Any]:
 
 
 def undo(workspace: Workspace, op: str) -> dict[str, Any]:
-    """Undoes one operation by a new commit.
+    """Undoes one operation by a new commit; `commit` is None when nothing of it was left to undo.
 
     Args:
         op: its commit id, or the beginning of it.
@@ -113,7 +113,7 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
         agent=None if workspace.agent == "*" else workspace.agent,
         now=workspace.now,
     )
-    return {"undone": entry.id, "subject": entry.subject, "store": name, "commit": commit or entry.id}
+    return {"undone": entry.id, "subject": entry.subject, "store": name, "commit": commit}
 
 
 def _entries(workspace: Workspace, name: str, *paths: str, limit: int) -> list[LogEntry]:

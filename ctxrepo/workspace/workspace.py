@@ -19,10 +19,10 @@ from ctxrepo.asset.check import Problem, unreadable
 from ctxrepo.asset.frontmatter import FrontmatterError, decode
 from ctxrepo.asset.ids import new_id
 from ctxrepo.errors import NotFound, UsageFault
-from ctxrepo.index.writer import StoreIndex, SyncReport
 from ctxrepo.index.catalog import Entry
 from ctxrepo.index.heartbeat import is_watching
 from ctxrepo.index.reader import Reader
+from ctxrepo.index.writer import StoreIndex, SyncReport
 from ctxrepo.store.private import open_private, team_store
 from ctxrepo.store.reviewed import ReviewedTree
 from ctxrepo.store.snapshot import Report
