@@ -78,7 +78,7 @@ class Batch:
             paths = [path for path in paths if not self._is_settled(path)]
         else:
             self._heap = _LARGE_HEAP
-        if not paths and catalog.meta("in_flight") != "1":
+        if not paths and catalog.meta("in_flight") == "0":
             return self.outcome
         with catalog.writing():
             self._first_new = catalog.mark(paths)

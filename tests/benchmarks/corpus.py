@@ -29,22 +29,25 @@ AGENT_WEIGHTS = (60, 30, 10)
 KINDS = ("fact", "preference", "decision", "experience", "correction", "rule")
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ENGLISH = """the to a of and in is for on with we that use when it not from by as at this be or after before must
+_ENGLISH = """
+the to a of and in is for on with we that use when it not from by as at this be or after before must
 test build deploy release branch merge review index cache query table column schema migration server client token
 session request response header payload retry timeout queue worker thread lock file folder path config setting
 default value error warning log metric dashboard alert release notes customer invoice payment refund currency tax
 order cart product price discount warehouse shipping address phone email meeting calendar holiday travel flight
 hotel train dinner lunch coffee tea allergy doctor garden tomato bicycle guitar piano novel movie museum language
 python typescript rust docker kubernetes postgres redis kafka git linux editor terminal keyboard font theme dark
-light fast slow small large daily weekly monthly monday friday morning evening spring summer autumn winter""".split()
-_CHINESE = """的 我 是 在 不 了 要 用 和 每 先 后 再 请 把 对 里 都 会 让 测试 构建 部署 发布 分支 合并 评审 索引 缓存 查询 数据库
-字段 迁移 服务器 客户端 令牌 会话 请求 响应 重试 超时 队列 线程 文件 目录 路径 配置 默认 错误 日志 指标 告警 客户 发票 付款
-退款 货币 税率 订单 购物车 商品 价格 折扣 仓库 物流 地址 电话 邮箱 会议 日历 假期 出差 航班 酒店 火车 晚餐 午饭 咖啡 茶 过敏
-医生 花园 番茄 自行车 吉他 钢琴 小说 电影 博物馆 语言 辣菜 海鲜 香菜 编辑器 终端 键盘 字体 主题 深色 浅色 每天 每周 每月
-周一 周五 早上 晚上 春天 夏天 秋天 冬天""".split()
-_SYLLABLES = (
-    "ba be bo da de di do fa fe fi ga go ha he ka ke ki ko la le li lo ma me mi mo na ne ni no pa pe po ra".split()
-)
+light fast slow small large daily weekly monthly monday friday morning evening spring summer autumn winter
+"""
+_CHINESE = """
+的 我 是 在 不 了 要 用 和 每 先 后 再 请 把 对 里 都 会 让 测试 构建 部署 发布 分支 合并 评审 索引 缓存
+查询 数据库 字段 迁移 服务器 客户端 令牌 会话 请求 响应 重试 超时 队列 线程 文件 目录 路径 配置 默认 错误
+日志 指标 告警 客户 发票 付款 退款 货币 税率 订单 购物车 商品 价格 折扣 仓库 物流 地址 电话 邮箱 会议
+日历 假期 出差 航班 酒店 火车 晚餐 午饭 咖啡 茶 过敏 医生 花园 番茄 自行车 吉他 钢琴 小说 电影 博物馆
+语言 辣菜 海鲜 香菜 编辑器 终端 键盘 字体 主题 深色 浅色 每天 每周 每月 周一 周五 早上 晚上 春天 夏天
+秋天 冬天
+"""
+_SYLLABLES = "ba be bo da de di do fa fe fi ga go ha he ka ke ki ko la le li lo ma me mi mo na ne ni no pa pe po ra"
 _HAN = "山水云风林石金木火土日月星辰江河湖海东西南北高低长短新旧青红白黑明暗安平和顺文武书画琴棋诗酒花鸟鱼虫马牛羊"
 
 
@@ -60,9 +63,10 @@ class _Zipf:
 
 
 def _vocabulary(source: random.Random) -> tuple[_Zipf, _Zipf]:
-    latin = list(dict.fromkeys(_ENGLISH))
-    latin += list(dict.fromkeys("".join(source.choices(_SYLLABLES, k=source.randint(2, 4))) for _ in range(20_000)))
-    han = list(dict.fromkeys(_CHINESE))
+    syllables = _SYLLABLES.split()
+    latin = list(dict.fromkeys(_ENGLISH.split()))
+    latin += list(dict.fromkeys("".join(source.choices(syllables, k=source.randint(2, 4))) for _ in range(20_000)))
+    han = list(dict.fromkeys(_CHINESE.split()))
     han += list(dict.fromkeys("".join(source.choices(_HAN, k=source.randint(2, 3))) for _ in range(15_000)))
     return _Zipf(latin), _Zipf(han)
 
