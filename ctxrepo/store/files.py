@@ -87,6 +87,8 @@ def locate(root: str, path: str) -> str:
         if not (stat.S_ISREG(kind) if last else stat.S_ISDIR(kind)):
             what = "a symbolic link" if stat.S_ISLNK(kind) else "no file" if last else "no folder"
             raise Refused(f"{'/'.join(parts[: number + 1])} is {what}; nothing is read or written through it.")
+        if not last and os.path.lexists(f"{full}/.git"):
+            raise Refused(f"{'/'.join(parts[: number + 1])} is a git repository of its own.")
     return full
 
 

@@ -26,6 +26,7 @@ from ctxrepo.errors import CtxError
 
 LOCAL_TIMEOUT = 300.0
 NETWORK_TIMEOUT = 600.0
+MOST_PATHS = 1000
 _KEPT = re.compile(
     r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_\w+|HTTP_\w+|PROXY_\w+|ALLOW_PROTOCOL|EXEC_PATH"
     r"|CONFIG_NOSYSTEM|CONFIG_GLOBAL|CONFIG_SYSTEM|ATTR_NOSYSTEM)"
@@ -152,6 +153,11 @@ class Git:
 
     def _folder(self) -> str:
         return self.work_tree if os.path.isdir(self.work_tree) else self.git_dir
+
+
+def pathspecs(paths: Sequence[str]) -> Sequence[str]:
+    """Returns the paths to name on a command line; none, which means all, when they would not fit on it."""
+    return paths if len(paths) <= MOST_PATHS else []
 
 
 def run_git(*args: str, cwd: str, env: Mapping[str, str] | None = None, timeout: float = LOCAL_TIMEOUT) -> bytes:

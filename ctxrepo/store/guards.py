@@ -136,15 +136,16 @@ def _has_files(root: str) -> bool:
         for item in found:
             if item.name.startswith("."):
                 continue
-            if not item.is_dir(follow_symlinks=False) or next(_files(item.path), None) is not None:
+            if not item.is_dir(follow_symlinks=False) or _any_file(item.path):
                 return True
     return False
 
 
-def _files(folder: str) -> Iterator[str]:
-    for path, _, names in os.walk(folder):
-        for name in names:
-            yield f"{path}/{name}"
+def _any_file(folder: str) -> bool:
+    """Returns whether a file is anywhere below; looks no further than the first."""
+    with suppress(OSError), os.scandir(folder) as found:
+        return any(not item.is_dir(follow_symlinks=False) or _any_file(item.path) for item in found)
+    return False
 
 
 def _tracked(store: Store, limit: int) -> list[str]:

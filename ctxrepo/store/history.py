@@ -22,12 +22,10 @@ from typing import TYPE_CHECKING
 from ctxrepo.errors import Conflict, NotFound, Refused, UsageFault
 from ctxrepo.store.fastimport import Entry
 from ctxrepo.store.files import EXECUTABLE, REGULAR, etag
-from ctxrepo.store.git import GitFailed
+from ctxrepo.store.git import GitFailed, pathspecs
 
 if TYPE_CHECKING:
     from ctxrepo.store.store import Store
-
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +135,8 @@ def resolve(store: Store, ref: str) -> str:
 
 def changes(store: Store, commit: LogEntry) -> list[FileChange]:
     """Returns what a commit did to each path, against its first parent."""
-    parent = commit.parents[0] if commit.parents else _EMPTY_TREE
-    listing = store.git.run("diff-tree", "-r", "-z", "--no-renames", parent, commit.id).split(b"\0")
+    sides = [commit.parents[0], commit.id] if commit.parents else ["--root", "--no-commit-id", commit.id]
+    listing = store.git.run("diff-tree", "-r", "-z", "--no-renames", *sides).split(b"\0")
     found = []
     for about, name in zip(listing[::2], listing[1::2], strict=False):
         old_mode, new_mode, old, new, _ = about.decode("ascii").lstrip(":").split()
@@ -217,11 +215,13 @@ def _current(store: Store, paths: Sequence[str]) -> dict[str, Entry]:
     if not paths:
         return {}
     found = {}
-    for line in store.git.run("ls-tree", "-r", "-z", "HEAD", "--", *paths).split(b"\0"):
-        if line:
-            about, _, name = line.partition(b"\t")
+    wanted = set(paths)
+    for line in store.git.run("ls-tree", "-r", "-z", "HEAD", "--", *pathspecs(paths)).split(b"\0"):
+        about, _, raw = line.partition(b"\t")
+        name = os.fsdecode(raw)
+        if name in wanted:
             mode, _, blob = about.decode("ascii").split()
-            found[os.fsdecode(name)] = Entry(int(mode, 8), blob)
+            found[name] = Entry(int(mode, 8), blob)
     return found
 
 
@@ -253,7 +253,14 @@ def _beginning_with(store: Store, ref: str) -> list[str]:
 
 
 def _entries(store: Store, ids: Iterable[str]) -> list[LogEntry]:
-    """Reads commits with GitPython."""
+    """Reads commits with GitPython.
+
+    Raises:
+        Refused: a repository with SHA-256 names, which GitPython does not know.
+    """
+    ids = list(ids)
+    if ids and len(ids[0]) != 40:
+        raise Refused(f"The history of {store.name} has SHA-256 names, which ctxrepo cannot read.", hint="git log")
     import git
 
     commands = git.Git(store.git_dir)

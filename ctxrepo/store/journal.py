@@ -65,11 +65,17 @@ def save(folder: str, intent: Intent) -> None:
 
 
 def load(folder: str) -> Intent | None:
-    """Returns what a killed process left, None when it left nothing."""
+    """Returns what a killed process left, None when it left nothing.
+
+    A journal that a power cut has emptied counts as none: it was that of a single file, which is whole without it.
+    """
     try:
         with open(f"{folder}/{NAME}", "rb") as file:
             value = json.loads(file.read().decode("utf-8", "surrogatepass"))
     except FileNotFoundError:
+        return None
+    except ValueError:
+        clear(folder)
         return None
     return Intent(
         token=value["token"],

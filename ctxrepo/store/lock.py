@@ -18,7 +18,7 @@ import threading
 import time
 from types import TracebackType
 
-from ctxrepo.errors import Conflict
+from ctxrepo.errors import Conflict, Refused
 
 PATIENCE = 60.0
 _LONGEST_NAP = 0.05
@@ -44,8 +44,13 @@ class StoreLock:
     def __enter__(self) -> StoreLock:
         if _held.get(self._path, (-1, -1))[1] == threading.get_ident():
             raise RuntimeError(f"the lock of {self._what} is already held by this thread")
-        os.makedirs(os.path.dirname(self._path), exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as fault:
+            raise Refused(
+                f"The store {self._what} cannot be written here: {fault.strerror}.", hint=f"ls -ld {self._path}"
+            ) from None
         try:
             self._wait(fd)
             os.ftruncate(fd, 0)

@@ -19,6 +19,7 @@ from ctxrepo.errors import CtxError, Refused
 from ctxrepo.store import guards, private
 from ctxrepo.store.fastimport import message
 from ctxrepo.store.files import etag
+from ctxrepo.store.git import GitFailed
 from ctxrepo.store.store import Store
 
 OLD_LOCK = 600.0
@@ -29,7 +30,7 @@ class Finding:
     """One thing that is wrong.
 
     Attributes:
-        code: `planted`, `folder`, `emptied`, `gitfile`, `repository`, `exclude`, `lock`, `head`.
+        code: `planted`, `folder`, `emptied`, `gitfile`, `repository`, `index`, `exclude`, `lock`, `head`.
         message: what is wrong, a full sentence.
         fix: the command that mends it.
         fixable: whether `mend` can.
@@ -55,7 +56,7 @@ def mend(team: Store, findings: Sequence[Finding], *, actor: str, now: datetime 
         CtxError: something stands in the way; what was mended before it stays mended.
     """
     done: list[str] = []
-    order = ["exclude", "planted", "repository", "folder", "emptied", "gitfile"]
+    order = ["exclude", "planted", "repository", "folder", "emptied", "gitfile", "index"]
     for finding in sorted((item for item in findings if item.fixable), key=lambda item: order.index(item.code)):
         if finding.code == "exclude":
             private.ignore_private(team)
@@ -65,6 +66,9 @@ def mend(team: Store, findings: Sequence[Finding], *, actor: str, now: datetime 
         elif finding.code == "repository":
             private.rebuild_repository(team, finding.store, actor=actor, now=now)
             done.append(f"{finding.store} has a repository again, with all its files.")
+        elif finding.code == "index":
+            _renew_index(private.open_private(team, finding.store))
+            done.append(f"{finding.store} has a new git index.")
         else:
             back = restore(private.open_private(team, finding.store))
             done.append(f"{finding.store} is restored: {len(back)} files came back from its repository.")
@@ -167,14 +171,33 @@ def _team_findings(team: Store) -> list[Finding]:
 
 
 def _findings(team: Store, name: str) -> list[Finding]:
+    fix = "ctxrepo doctor --fix"
     try:
         store = private.open_private(team, name)
+        head = store.head()
         loss = guards.lost_wholesale(store)
+        if loss is None and head.commit is not None:
+            store.git.run("ls-tree", "-z", head.commit)
     except CtxError as fault:
-        return [Finding("repository", fault.message, fault.hint or "ctxrepo doctor --fix", True, name)]
+        return [Finding("repository", f"The repository of {name} cannot be read. {fault.message}", fix, True, name)]
     if loss is not None:
-        return [Finding(loss.kind, loss.message, "ctxrepo doctor --fix", True, name)]
+        return [Finding(loss.kind, loss.message, fix, True, name)]
+    try:
+        store.git.run("ls-files", "-z")
+    except GitFailed as fault:
+        return [Finding("index", f"Git's index of {name} is damaged. {fault.message}", fix, True, name)]
     return _state_findings(store)
+
+
+def _renew_index(store: Store) -> None:
+    """Makes the index anew from the last commit; what was staged is on disk as well."""
+    with store.lock:
+        store.stage.wait()
+        private.move_aside(f"{store.git_dir}/index")
+        head = store.head().commit
+        if head is not None:
+            store.git.run("read-tree", head)
+            store.git.run("update-index", "-q", "--refresh", ok=(0, 1))
 
 
 def _state_findings(store: Store) -> list[Finding]:
@@ -203,14 +226,7 @@ def _clear_way(store: Store) -> None:
     above = os.path.dirname(store.root)
     for folder in (above, store.root) if store.name.startswith("memory/") else (store.root,):
         if os.path.lexists(folder) and (os.path.islink(folder) or not os.path.isdir(folder)):
-            _move_aside(folder)
-
-
-def _move_aside(path: str) -> None:
-    number = 1
-    while os.path.lexists(f"{path}.found-{number}"):
-        number += 1
-    os.rename(path, f"{path}.found-{number}")
+            private.move_aside(folder)
 
 
 def _blobs(team: Store) -> dict[str, dict[str, str]]:
@@ -250,7 +266,7 @@ def _yield_place(team: Store, path: str, blobs: set[str]) -> None:
             if store.head().commit and store.git.run("ls-tree", "-z", store.head().commit or "", "--", inner):
                 store.git.run("restore", "--source=HEAD", "--worktree", "--", inner)
     elif private_path is None:
-        _move_aside(full)
+        private.move_aside(full)
 
 
 def _owner(team: Store, path: str) -> tuple[Store, str] | None:

@@ -13,6 +13,7 @@ fast-import, so that no version of a file is ever lost.
 
 from __future__ import annotations
 
+import os
 import secrets
 import subprocess
 from collections.abc import Sequence
@@ -20,10 +21,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
-from ctxrepo.errors import Conflict, CtxError
+from ctxrepo.errors import Conflict, CtxError, Refused
 from ctxrepo.store import files, journal
 from ctxrepo.store.fastimport import Entry, Import, Signature
 from ctxrepo.store.files import Change, etag
+from ctxrepo.store.git import pathspecs
 
 if TYPE_CHECKING:
     from ctxrepo.store.store import Store
@@ -95,8 +97,13 @@ def carry_out(store: Store, operation: Operation) -> str | None:
                 journal.clear(store.state_dir)
                 return made.ids[-1]
         _give_up(store)
-    except BaseException:
+    except BaseException as fault:
         _take_back(store, operation, token, written=written, indexed=indexed)
+        if isinstance(fault, OSError):
+            where = fault.filename or store.root
+            raise Refused(
+                f"{where} could not be written: {fault.strerror}; nothing was changed.", hint="df -h ."
+            ) from fault
         raise
 
 
@@ -175,16 +182,17 @@ def _make(store: Store, operation: Operation, base: str | None, token: str, *, a
         known = {change.path: stream.entry(change.path) for change in operation.changes}
         rescued = _rescued(store, operation, known)
         wanted = [change for change in operation.changes if not _same(store, known[change.path], change)]
+        converted = store.converted({change.path: change.after for change in wanted if change.after is not None})
         if not (wanted or rescued or again or operation.merged or operation.untracked):
             return None
         if rescued:
             stream.commit(operation.prior, operation.author, operation.committer)
             for change in sorted(rescued, key=lambda item: item.before is not None):
-                _put(store, stream, change.path, change.before, change.mode)
+                _put(store, stream, change.path, change.before, change.mode, converted)
         if wanted or again or operation.merged or operation.untracked:
             stream.commit(operation.text, operation.author, operation.committer, operation.merged)
             for change in sorted(wanted, key=lambda item: item.after is not None):
-                _put(store, stream, change.path, change.after, change.mode)
+                _put(store, stream, change.path, change.after, change.mode, converted)
             for path in operation.untracked:
                 stream.delete(path)
         return Made(stream.finish(), rescued)
@@ -212,13 +220,13 @@ def _same(store: Store, entry: Entry | None, change: Change) -> bool:
     return store.private and entry.mode == change.mode and entry.blob == etag(change.after)
 
 
-def _put(store: Store, stream: Import, path: str, data: bytes | None, mode: int) -> None:
+def _put(store: Store, stream: Import, path: str, data: bytes | None, mode: int, converted: set[str]) -> None:
     if data is None:
         stream.delete(path)
-    elif store.private:
-        stream.modify(path, mode, data)
-    else:
+    elif path in converted:
         stream.place(path, Entry(mode, store.filtered_blob(path, data)))
+    else:
+        stream.modify(path, mode, data)
 
 
 def _check_staged(store: Store, operation: Operation, head: str | None) -> None:
@@ -246,10 +254,12 @@ def _blob_of(store: Store, path: str, data: bytes | None) -> str | None:
 def staged_blobs(store: Store, paths: Sequence[str]) -> dict[str, str]:
     """Returns the blob that the index holds for each of these paths; deleted ones are absent."""
     found: dict[str, str] = {}
-    for line in store.git.run("ls-files", "-s", "-z", "--", *paths).split(b"\0"):
-        if line:
-            about, _, name = line.partition(b"\t")
-            found[name.decode("utf-8", "surrogateescape")] = about.split()[1].decode("ascii")
+    wanted = set(paths)
+    for line in store.git.run("ls-files", "-s", "-z", "--", *pathspecs(paths)).split(b"\0"):
+        about, _, raw = line.partition(b"\t")
+        name = os.fsdecode(raw)
+        if name in wanted:
+            found[name] = about.split()[1].decode("ascii")
     return found
 
 

@@ -11,8 +11,10 @@ references, no line-ending or filter conversion (a byte written is a byte commit
 
 from __future__ import annotations
 
+import glob
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -139,10 +141,11 @@ def create_private(
     ignore_private(team)
     git_dir = store_dir(team.common_dir, name)
     root = f"{base_folder(team)}/{name}"
-    if not _is_repository(git_dir):
-        _make_repository(git_dir, root)
     store = _open(team, name, root)
-    attach(store)
+    with store.lock:
+        if not _is_repository(git_dir):
+            _make_repository(git_dir, root)
+        attach(store)
     with store.transaction("init", actor=actor, subject=f"init: private store {name}", now=now) as tx:
         for path, data in (files or {}).items():
             if tx.read(path) is None:
@@ -196,10 +199,25 @@ def attach(store: Store) -> None:
 
 
 def rebuild_repository(team: Store, name: str, *, actor: str, now: datetime | None = None) -> Store:
-    """Gives a store whose repository is gone a new one that holds all its files; the old history cannot come back."""
+    """Gives a store whose repository is gone or damaged a new one that holds all its files.
+
+    A damaged repository is moved aside, for whoever can still read its history.
+    """
+    git_dir = store_dir(team.common_dir, name)
+    if os.path.lexists(git_dir):
+        move_aside(git_dir)
     store = create_private(team, name, actor=actor, now=now)
     store.snapshot(actor=actor, now=now)
     return store
+
+
+def move_aside(path: str) -> str:
+    """Gives a file or folder a name that nobody uses, and returns it."""
+    number = 1
+    while os.path.lexists(f"{path}.found-{number}"):
+        number += 1
+    os.rename(path, f"{path}.found-{number}")
+    return f"{path}.found-{number}"
 
 
 def state_dir(common_dir: str, name: str) -> str:
@@ -244,9 +262,13 @@ def _recorded_root(team: Store, name: str) -> str:
 
 
 def _make_repository(git_dir: str, root: str) -> None:
-    """Makes the repository beside its place and moves it there whole."""
-    building = f"{git_dir}.new"
-    shutil.rmtree(building, ignore_errors=True)
+    """Makes the repository beside its place and moves it there whole.
+
+    What a killed attempt left goes first; its `git init` may still be at work, so nobody shares its name.
+    """
+    for left in glob.glob(f"{glob.escape(git_dir)}.new-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    building = f"{git_dir}.new-{secrets.token_hex(4)}"
     os.makedirs(building, mode=0o700)
     fresh = {"GIT_DEFAULT_HASH": "sha1", "GIT_DEFAULT_REF_FORMAT": "files"}
     run_git("init", "--quiet", "--bare", "--template=", "--initial-branch=main", building, cwd=building, env=fresh)

@@ -196,13 +196,16 @@ def _build(
     store: Store, base: str | None, changes: Sequence[Change], text: str, actor: str, now: datetime | None
 ) -> str:
     signature = store.signature(actor, now)
+    converted = store.converted({change.path: change.after for change in changes if change.after is not None})
     with Import(store.git, store.common_dir, base, secrets.token_hex(8)) as stream:
         stream.commit(text, signature, signature)
         for change in sorted(changes, key=lambda item: item.after is not None):
             if change.after is None:
                 stream.delete(change.path)
-            else:
+            elif change.path in converted:
                 stream.place(change.path, Entry(change.mode, store.filtered_blob(change.path, change.after)))
+            else:
+                stream.modify(change.path, change.mode, change.after)
         return stream.finish()[-1]
 
 

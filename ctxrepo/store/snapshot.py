@@ -117,7 +117,7 @@ def _without_half_staged(store: Store, changes: list[Change]) -> tuple[list[Chan
     staged = store.stage.staged(store.head().commit) & {change.path for change in changes}
     if not staged:
         return changes, []
-    held = staged_blobs(store, sorted(staged)) if len(staged) <= 1000 else staged_blobs(store, [])
+    held = staged_blobs(store, sorted(staged))
     half = [
         change.path
         for change in changes

@@ -17,7 +17,7 @@ import os
 import subprocess
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
@@ -26,7 +26,7 @@ from ctxrepo.errors import Conflict, CtxError, Refused
 from ctxrepo.store import fastimport, files, operation, refs, snapshot
 from ctxrepo.store.fastimport import Signature, message, one_line
 from ctxrepo.store.files import Change
-from ctxrepo.store.git import Git
+from ctxrepo.store.git import Git, pathspecs
 from ctxrepo.store.lock import PATIENCE, StoreLock
 from ctxrepo.store.snapshot import Adopt, Report
 from ctxrepo.store.stage import Stage
@@ -266,10 +266,27 @@ class Store:
     def move_branch(self, old: str | None, new: str, who: Signature, text: str, token: str) -> bool:
         """Moves the branch under HEAD from `old` to `new`; False when it stands elsewhere by now."""
         ref = self.branch()
-        if not refs.move(self.common_dir, ref, old, new, folder=self.state_dir, token=token):
+        patience = self.stage.patience
+        if not refs.move(self.common_dir, ref, old, new, folder=self.state_dir, token=token, patience=patience):
             return False
         refs.log_move(self.git_dir, self.common_dir, ref, old, new, who.line(), text.partition("\n")[0])
         return True
+
+    def converted(self, contents: Mapping[str, bytes]) -> set[str]:
+        """Returns the paths whose bytes git would not store as they are: line ends, filters, encodings."""
+        if self.private or not contents:
+            return set()
+        listing = self.git.run(
+            *("check-attr", "-z", "--stdin", "filter", "ident", "working-tree-encoding"),
+            data=b"".join(os.fsencode(path) + b"\0" for path in contents),
+        )
+        words = listing.split(b"\0")
+        named = {
+            os.fsdecode(path)
+            for path, value in zip(words[::3], words[2::3], strict=False)
+            if value not in (b"unspecified", b"unset")
+        }
+        return named | {path for path, data in contents.items() if b"\r" in data}
 
     def filtered_blob(self, path: str, data: bytes) -> str:
         """Stores `data` as git would for this path (line endings, large-file filters) and returns the blob's id."""
@@ -291,10 +308,11 @@ class Store:
         chosen = None if paths is None else list(paths)
         if chosen == []:
             return []
-        listing = self.git.run(
-            "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *(chosen or [])
-        )
-        return [os.fsdecode(line[3:]) for line in listing.split(b"\0") if line]
+        named = pathspecs(chosen or [])
+        listing = self.git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--", *named)
+        found = [os.fsdecode(line[3:]) for line in listing.split(b"\0") if line]
+        wanted = None if chosen is None or named else set(chosen)
+        return found if wanted is None else [path for path in found if path in wanted]
 
     def tidy(self) -> None:
         """Lets git pack its loose objects in the background once there are thousands; never fails."""
@@ -304,14 +322,18 @@ class Store:
 
     def _commit(self, changes: Sequence[Change], text: str, actor: str, now: datetime | None) -> str | None:
         if not self.private:
-            self._check_clean([change.path for change in changes])
+            self._check_clean(changes)
         commit = self.commit_changes(changes, text, actor, now)
         if commit:
             self.announce([change.path for change in changes])
         return commit
 
-    def _check_clean(self, paths: list[str]) -> None:
-        edited = self.outside_edits(paths)
+    def _check_clean(self, changes: Sequence[Change]) -> None:
+        edited = self.outside_edits([change.path for change in changes])
+        existing = [change.path for change in changes if change.before is not None]
+        if existing and not edited:
+            tracked = operation.staged_blobs(self, existing)
+            edited = [path for path in existing if path not in tracked]
         if edited:
             raise Conflict(
                 f"{edited[0]} has changes that are not committed; nothing was written.",

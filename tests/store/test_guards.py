@@ -254,6 +254,25 @@ def test_repository_gone(team: Store, mine: Store, git) -> None:
     healthy(team, again, git)
 
 
+@pytest.mark.parametrize("what", ["objects", "index"])
+def test_damaged_repository(team: Store, mine: Store, git, what: str) -> None:
+    """A repository that cannot be read any more is moved aside and replaced; a damaged index is made anew."""
+    before = content(mine)
+    if what == "index":
+        Path(mine.git_dir, "index").write_bytes(b"garbage")
+    else:
+        shutil.rmtree(Path(mine.git_dir, "objects"))
+        Path(mine.git_dir, "objects").mkdir()
+
+    assert codes(team) == ["index" if what == "index" else "repository"]
+    fix(team)
+
+    again = private.open_private(team, "memory/me")
+    assert content(again) == before
+    healthy(team, again, git)
+    assert Path(mine.git_dir + ".found-1").exists() == (what == "objects")
+
+
 def test_emptied_by_hand(team: Store, mine: Store, git) -> None:
     """`rm -rf memory/me/*` is a loss and not a wish to forget; a single deleted file is a deletion."""
     before = content(mine)

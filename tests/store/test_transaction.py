@@ -282,6 +282,21 @@ def test_team_line_endings_follow_git(team: Store, git) -> None:
     assert git(team.root, "status", "--porcelain") == ""
 
 
+def test_team_filters_are_applied(team: Store, git) -> None:
+    """A path under a clean filter (large files, for one) is stored as the filter gives it."""
+    git(team.root, "config", "filter.upper.clean", "tr a-z A-Z")
+    git(team.root, "config", "filter.upper.smudge", "tr A-Z a-z")
+    write(team, ".gitattributes", b"* text=auto\n*.big filter=upper\n")
+
+    with team.transaction("t", actor="me") as tx:
+        tx.write("x.big", b"large\n")
+        tx.write("x.md", b"plain\n")
+
+    assert git(team.root, "cat-file", "-p", "HEAD:x.big") == "LARGE\n"
+    assert git(team.root, "cat-file", "-p", "HEAD:x.md") == "plain\n"
+    assert git(team.root, "status", "--porcelain") == ""
+
+
 def test_private_bytes_are_kept_as_they_are(mine: Store, home: Path) -> None:
     """No global setting changes a byte of a private file."""
     with (home / ".gitconfig").open("a") as file:
@@ -363,9 +378,9 @@ def test_a_held_index_lock_is_waited_for_and_never_deleted(mine: Store) -> None:
     assert write(mine, "x.md", b"x\n")
 
 
-def test_a_held_branch_lock_takes_everything_back(mine: Store, git, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_held_branch_lock_takes_everything_back(mine: Store, git) -> None:
     """When the branch cannot move at the end, files and index are as they were."""
-    monkeypatch.setattr("ctxrepo.store.refs.PATIENCE", 0.2)
+    mine.stage.patience = 0.2
     lock = Path(mine.git_dir, "refs/heads/main.lock")
     lock.write_bytes(b"")
 
@@ -456,7 +471,7 @@ def test_full_disk_or_no_permission_takes_everything_back(mine: Store, git, monk
         real(source, target)
 
     monkeypatch.setattr("os.replace", replace)
-    with pytest.raises(OSError, match="No space"), mine.transaction("t", actor="me") as tx:
+    with pytest.raises(Refused, match="No space"), mine.transaction("t", actor="me") as tx:
         tx.write(FACT, b"changed\n")
         tx.write("new.md", b"new\n")
         tx.write("rules.md", b"changed\n")
@@ -465,6 +480,93 @@ def test_full_disk_or_no_permission_takes_everything_back(mine: Store, git, monk
     assert git(mine.root, "status", "--porcelain") == ""
     assert Path(mine.root, FACT).read_bytes() == b"likes tea\n"
     assert write(mine, "after.md", b"x\n")
+
+
+def test_a_repository_inside_the_store_is_left_alone(team: Store, git, tmp_path: Path) -> None:
+    """A sub-module is not written into, which would replace it by a folder."""
+    git(tmp_path, "init", "-q", "lib")
+    git(tmp_path / "lib", "commit", "-q", "--allow-empty", "-m", "x")
+    git(team.root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(tmp_path / "lib"), "sub")
+    git(team.root, "commit", "-qm", "sub")
+
+    with pytest.raises(Refused):
+        write(team, "sub/x.md", b"x\n")
+    assert write(team, "beside.md", b"x\n")
+    assert git(team.root, "status", "--porcelain") == ""
+
+
+def test_ignored_files_of_the_team_are_the_persons(team: Store, git) -> None:
+    """A file that git ignores has no history; it is not written over."""
+    write(team, ".gitignore", b"*.local.md\n")
+    Path(team.root, "x.local.md").write_text("only here\n")
+
+    with pytest.raises(Conflict):
+        write(team, "x.local.md", b"ours\n")
+    assert Path(team.root, "x.local.md").read_text() == "only here\n"
+
+
+def test_a_team_that_is_itself_a_submodule(tmp_path: Path, git) -> None:
+    """Its git directory lies elsewhere; team and private stores work all the same."""
+    lib = private.create_team(tmp_path / "lib")
+    write(lib, "README.md", b"x\n")
+    git(tmp_path, "init", "-q", "super")
+    git(tmp_path / "super", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(lib.root), "context")
+    team = private.open_team(tmp_path / "super/context")
+
+    store = private.create_private(team, "memory/me", {"a.md": b"a\n"}, actor="me")
+    write(team, "x.md", b"x\n")
+
+    assert store.root == str(tmp_path / "super/context/memory/me")
+    assert private.open_private(team, "memory/me").root == store.root
+    assert git(store.root, "status", "--porcelain") == ""
+    assert git(team.root, "status", "--porcelain") == ""
+
+
+def test_a_worktree_of_a_bare_repository(tmp_path: Path, git) -> None:
+    """Without a main work tree the private store lies in the one where it was made, and all find it there."""
+    seed = private.create_team(tmp_path / "seed")
+    write(seed, "README.md", b"x\n")
+    git(tmp_path, "clone", "-q", "--bare", "seed", "bare.git")
+    for name in ("one", "two"):
+        git(tmp_path / "bare.git", "worktree", "add", "-q", "-b", name, str(tmp_path / name))
+    one, two = private.open_team(tmp_path / "one"), private.open_team(tmp_path / "two")
+    made = private.create_private(one, "tasks", {"a.md": b"a\n"}, actor="me")
+
+    assert made.root == str(tmp_path / "one/tasks")
+    assert private.open_private(two, "tasks").root == made.root
+    assert write(private.open_private(two, "tasks"), "b.md", b"b\n")
+
+
+def test_sha256_repositories(tmp_path: Path, git) -> None:
+    """A team with SHA-256 names can be written; its private stores have the usual ones."""
+    git(tmp_path, "init", "-q", "--object-format=sha256", "-b", "main", "team")
+    team = private.open_team(tmp_path / "team")
+
+    assert len(write(team, "x.md", b"x\n") or "") == 64
+    assert write(team, "x.md", b"y\n")
+    assert git(team.root, "status", "--porcelain") == ""
+    assert len(private.create_private(team, "tasks", {"a.md": b"a\n"}, actor="me").head().commit or "") == 40
+
+
+def test_reftable_is_refused_with_the_way_out(team: Store) -> None:
+    """A repository whose references we cannot read is not written."""
+    Path(team.common_dir, "reftable").mkdir()
+
+    with pytest.raises(Refused, match="reftable"):
+        write(team, "x.md", b"x\n")
+
+
+def test_more_files_than_fit_on_a_command_line(team: Store, git) -> None:
+    """A big import into the team's store is one commit, and its paths are checked like any other."""
+    with team.transaction("import", actor="me") as tx:
+        for number in range(1500):
+            tx.write(f"knowledge/eng/{number:04}.md", b"%d\n" % number)
+    assert git(team.root, "status", "--porcelain") == ""
+    Path(team.root, "knowledge/eng/0007.md").write_text("edited\n")
+
+    with pytest.raises(Conflict, match="0007"), team.transaction("import", actor="me") as tx:
+        for number in range(1500):
+            tx.write(f"knowledge/eng/{number:04}.md", b"again\n")
 
 
 def test_many_files_at_once(mine: Store, git) -> None:
