@@ -156,15 +156,18 @@ class Reader:
 
     def refresh(self) -> None:
         """See what was written since; the answers given so far stay as they were."""
-        if place.current(self._folder) != self._generation:
-            self._open()
-            return
-
-        def reload() -> None:
-            self._index.reload()
-            self._look()
-
-        self._guard(reload)
+        if place.current(self._folder) == self._generation:
+            try:
+                self._index.reload()
+                self._look()
+            except BaseException as err:
+                if not _is_fault(err):
+                    raise
+                if place.current(self._folder) == self._generation:
+                    raise self._damaged(err) from err
+            else:
+                return
+        self._open()
 
     @property
     def num_docs(self) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Callable, Iterable
-from zlib import crc32
 
 import pytest
 
@@ -232,7 +231,6 @@ def test_columns_and_the_stored_document_say_what_the_file_says(store: Store) ->
     reader = store.reader()
     (first, second) = reader.candidates(query_terms("mag tee tom"), EVERYTHING, 5).addresses
     assert reader.stored(first) == {
-        "crc32": crc32((store.root / "facts/2026-11/x.md").read_bytes()),
         "path": "memory/me/facts/2026-11/x.md",
         "class": "memory",
         "kind": "preference",
