@@ -62,7 +62,7 @@ class Question:
         documents: number of documents of the index, deleted ones included or not.
     """
 
-    __slots__ = ("_rarity", "_units", "_words", "names", "terms", "total")
+    __slots__ = ("_rarity", "_weights", "_words", "names", "terms", "total")
 
     def __init__(self, text: str, terms: Sequence[str], frequencies: Sequence[int], documents: int) -> None:
         padded = documents + _PADDING
@@ -80,8 +80,8 @@ class Question:
         self.names = _names(text) & self.terms
         self._rarity = rarity
         self._words = words
-        self._units = [(term, rarity[term] * _prior(term, words)) for term in terms if not _is_bigram(term)]
-        self.total = sum(weight for _, weight in self._units)
+        self._weights = {term: rarity[term] * _prior(term, words) for term in terms if not _is_bigram(term)}
+        self.total = sum(self._weights.values())
 
     def found(self, text: str) -> frozenset[str]:
         """Return the terms that occur in `text`."""
@@ -94,13 +94,15 @@ class Question:
         was found too: 菜 may be anywhere, 辣菜 is a dish.
         """
         total = 0.0
-        for term, weight in self._units:
-            if term in found:
-                words = self._words.get(term)
-                if words:
-                    rarest = max((self._rarity[word] for word in words if word in found), default=0.0)
-                    weight *= _SINGLE + (1 - _SINGLE) * math.sqrt(rarest)
-                total += weight
+        weights, words = self._weights, self._words
+        for term in found:
+            weight = weights.get(term)
+            if weight is None:
+                continue
+            if term in words:
+                rarest = max([self._rarity[word] for word in words[term] if word in found], default=0.0)
+                weight *= _SINGLE + (1 - _SINGLE) * math.sqrt(rarest)
+            total += weight
         return total
 
 
@@ -131,7 +133,7 @@ class Match:
     __slots__ = ("group", "neighbours", "own", "total")
 
     def __init__(self, own: list[float], neighbours: list[float], group: list[float]) -> None:
-        raw = [sum(parts) for parts in zip(own, neighbours, group, strict=True)]
+        raw = [a + b + c for a, b, c in zip(own, neighbours, group, strict=True)]
         best = max(raw, default=0.0) or 1.0
         self.own = [value / best for value in own]
         self.neighbours = [value / best for value in neighbours]
@@ -151,10 +153,12 @@ def own_scores(scores: Sequence[float], lengths: Sequence[int | None]) -> list[f
     """
     measured = [length for length in lengths if length]
     average = sum(measured) / len(measured) if measured else 1.0
-    out = []
-    for score, length in zip(scores, lengths, strict=True):
-        ratio = (length or average) / average
-        out.append(score * (1 + _K1 * (1 - _INDEX_B + _INDEX_B * ratio)) / (1 + _K1 * (1 - _B + _B * ratio)))
+    before, after = _K1 * _INDEX_B / average, _K1 * _B / average
+    base_before, base_after = 1 + _K1 * (1 - _INDEX_B), 1 + _K1 * (1 - _B)
+    out = [
+        score * (base_before + before * (length or average)) / (base_after + after * (length or average))
+        for score, length in zip(scores, lengths, strict=True)
+    ]
     best = max(out, default=0.0) or 1.0
     return [score / best for score in out]
 
@@ -189,27 +193,25 @@ def match(own: Sequence[float], groups: Sequence[int | None], turns: Sequence[in
         groups: session or document of each candidate; 0 or None = it stands alone.
         turns: place in the group; None = unknown, no neighbours.
     """
-    at: dict[tuple[int, int], float] = {}
+    cubes = [score**_GROUP_POWER for score in own]
     sums: dict[int, float] = {}
-    for score, group, turn in zip(own, groups, turns, strict=True):
+    rows: dict[int, dict[int, float]] = {}
+    for score, cube, group, turn in zip(own, cubes, groups, turns, strict=True):
         if group:
-            sums[group] = sums.get(group, 0.0) + score**_GROUP_POWER
+            sums[group] = sums.get(group, 0.0) + cube
             if turn is not None:
-                at[group, turn] = max(score, at.get((group, turn), 0.0))
-    best = max(max(sums.values(), default=0.0), max(own, default=0.0) ** _GROUP_POWER) or 1.0
-    beside, whole = [], []
-    for score, group, turn in zip(own, groups, turns, strict=True):
-        if not group:
-            beside.append(0.0)
-            whole.append(_GROUP * score**_GROUP_POWER / best)
-            continue
-        whole.append(_GROUP * sums[group] / best)
-        if turn is None:
-            beside.append(0.0)
-        else:
-            close = at.get((group, turn - 1), 0.0) + at.get((group, turn + 1), 0.0)
-            far = at.get((group, turn - 2), 0.0) + at.get((group, turn + 2), 0.0)
-            beside.append(_NEXT * close + _NEXT_BUT_ONE * far)
+                row = rows.setdefault(group, {})
+                row[turn] = max(score, row[turn]) if turn in row else score
+    factor = _GROUP / (max(max(sums.values(), default=0.0), max(cubes, default=0.0)) or 1.0)
+    whole = [factor * (sums[group] if group else cube) for cube, group in zip(cubes, groups, strict=True)]
+    beside = [0.0] * len(own)
+    for i, group in enumerate(groups):
+        row = rows.get(group, {}) if group else {}
+        turn = turns[i]
+        if len(row) > 1 and turn is not None:
+            near = row.get(turn - 1, 0.0) + row.get(turn + 1, 0.0)
+            far = row.get(turn - 2, 0.0) + row.get(turn + 2, 0.0)
+            beside[i] = _NEXT * near + _NEXT_BUT_ONE * far
     return Match(list(own), beside, whole)
 
 
@@ -220,14 +222,14 @@ def relevance(
 
     Args:
         found: terms of the question in the candidate itself.
-        near: those in it or its neighbours, as far as their text was read.
+        near: those in it or its neighbours, as far as their text was read; holds all of `found`.
         known: those in any candidate whose text was read.
         length: tokens of the candidate; in a long text something is always found.
     """
     if not near or not question.total:
         return 0.0, {"coverage": 0.0, "evidence": 0.0, "unknown_names": 0.0, "length": float(length)}
-    coverage = question.evidence(found) / question.total
     evidence = question.evidence(near)
+    coverage = (evidence if len(near) == len(found) else question.evidence(found)) / question.total
     unknown = sum(1 for name in question.names if name not in known) / len(question.names) if question.names else 0.0
     logit = (
         _INTERCEPT
