@@ -38,7 +38,7 @@ CANDIDATES = 200
 _DAY = 86_400.0
 _K1, _B, _INDEX_B = 1.2, 0.3, 0.75
 _NEXT, _NEXT_BUT_ONE = 0.3, 0.15
-_GROUP, _GROUP_POWER = 0.5, 3
+_GROUP = 0.5
 _SEEDS = 3
 _SHARPNESS = 4
 
@@ -128,17 +128,24 @@ def _names(text: str) -> set[str]:
 
 
 class Match:
-    """How well candidates fit, before relevance: `total[i]` is the sum of the other three, best = 1."""
+    """How well candidates fit, before relevance: `total[i]`, best = 1."""
 
-    __slots__ = ("group", "neighbours", "own", "total")
+    __slots__ = ("_group", "_neighbours", "_own", "_scale", "total")
 
     def __init__(self, own: list[float], neighbours: list[float], group: list[float]) -> None:
         raw = [a + b + c for a, b, c in zip(own, neighbours, group, strict=True)]
-        best = max(raw, default=0.0) or 1.0
-        self.own = [value / best for value in own]
-        self.neighbours = [value / best for value in neighbours]
-        self.group = [value / best for value in group]
-        self.total = [value / best for value in raw]
+        self._scale = 1 / (max(raw, default=0.0) or 1.0)
+        self._own, self._neighbours, self._group = own, neighbours, group
+        self.total = [value * self._scale for value in raw]
+
+    def factors(self, i: int) -> dict[str, float]:
+        """What `total[i]` is the sum of."""
+        scale = self._scale
+        return {
+            "own": self._own[i] * scale,
+            "neighbours": self._neighbours[i] * scale,
+            "session": self._group[i] * scale,
+        }
 
 
 def own_scores(scores: Sequence[float], lengths: Sequence[int | None]) -> list[float]:
@@ -171,14 +178,14 @@ def wanted_neighbours(
     The reply "Luna and Oliver!" shares no word with the question for the pets' names; the turn before does.
     Look them up in the index and append them to the candidates with a score of 0.
     """
-    present = set(zip(groups, turns, strict=True))
     wanted: dict[tuple[int, int], None] = {}
     for i in sorted(range(len(own)), key=own.__getitem__, reverse=True)[:_SEEDS]:
         group, turn = groups[i], turns[i]
         if group and turn is not None:
-            for other in (turn - 1, turn + 1, turn - 2, turn + 2):
-                if other >= 0 and (group, other) not in present:
-                    wanted[group, other] = None
+            present = {turns[j] for j, other in enumerate(groups) if other == group}
+            for beside in (turn - 1, turn + 1, turn - 2, turn + 2):
+                if beside >= 0 and beside not in present:
+                    wanted[group, beside] = None
     return list(wanted)
 
 
@@ -193,26 +200,31 @@ def match(own: Sequence[float], groups: Sequence[int | None], turns: Sequence[in
         groups: session or document of each candidate; 0 or None = it stands alone.
         turns: place in the group; None = unknown, no neighbours.
     """
-    cubes = [score**_GROUP_POWER for score in own]
-    sums: dict[int, float] = {}
-    rows: dict[int, dict[int, float]] = {}
-    for score, cube, group, turn in zip(own, cubes, groups, turns, strict=True):
-        if group:
-            sums[group] = sums.get(group, 0.0) + cube
-            if turn is not None:
-                row = rows.setdefault(group, {})
-                row[turn] = max(score, row[turn]) if turn in row else score
-    factor = _GROUP / (max(max(sums.values(), default=0.0), max(cubes, default=0.0)) or 1.0)
-    whole = [factor * (sums[group] if group else cube) for cube, group in zip(cubes, groups, strict=True)]
+    whole = [score * score * score for score in own]
     beside = [0.0] * len(own)
+    members: dict[int, list[int]] = {}
     for i, group in enumerate(groups):
-        row = rows.get(group, {}) if group else {}
-        turn = turns[i]
-        if len(row) > 1 and turn is not None:
-            near = row.get(turn - 1, 0.0) + row.get(turn + 1, 0.0)
-            far = row.get(turn - 2, 0.0) + row.get(turn + 2, 0.0)
-            beside[i] = _NEXT * near + _NEXT_BUT_ONE * far
-    return Match(list(own), beside, whole)
+        if group:
+            if group in members:
+                members[group].append(i)
+            else:
+                members[group] = [i]
+    for together in members.values():
+        if len(together) == 1:
+            continue
+        total = sum([whole[i] for i in together])
+        row: dict[int | None, float] = {}
+        for i in together:
+            whole[i] = total
+            row[turns[i]] = max(own[i], row.get(turns[i], 0.0))
+        for i in together:
+            turn = turns[i]
+            if turn is not None:
+                near = row.get(turn - 1, 0.0) + row.get(turn + 1, 0.0)
+                far = row.get(turn - 2, 0.0) + row.get(turn + 2, 0.0)
+                beside[i] = _NEXT * near + _NEXT_BUT_ONE * far
+    factor = _GROUP / (max(whole, default=0.0) or 1.0)
+    return Match(list(own), beside, [factor * value for value in whole])
 
 
 def relevance(
@@ -256,6 +268,14 @@ def time_weight(created: float | None, now: float, *, preference: bool, settings
     floor = float(settings["recall.floor"])
     days = (now - created) / _DAY - (float(settings["recall.preference_days"]) if preference else 0.0)
     return floor + (1 - floor) * float(0.5 ** (max(0.0, days) / float(settings["recall.half_life_days"])))
+
+
+def most(match: float) -> float:
+    """Return the greatest weight that any relevance, time, importance and confidence can give to this match.
+
+    Whoever has enough answers above it need not read the text of this candidate and those after it.
+    """
+    return float(match**_SHARPNESS) * 1.2 * 1.1
 
 
 def weight(
