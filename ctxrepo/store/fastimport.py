@@ -205,12 +205,16 @@ def quoted(path: str) -> str:
     return path
 
 
-def clear_scratch(common_dir: str) -> None:
-    """Deletes scratch references that killed processes left; call it while holding the store's lock."""
+def clear_scratch(common_dir: str, mark: str) -> None:
+    """Deletes scratch references beginning with `mark` that killed processes left; call it under the store's lock.
+
+    Work trees of one repository have locks of their own, hence a mark of their own.
+    """
     with suppress(OSError), os.scandir(f"{common_dir}/{SCRATCH}") as found:
         for item in found:
-            with suppress(OSError):
-                os.unlink(item.path)
+            if item.name.startswith(mark):
+                with suppress(OSError):
+                    os.unlink(item.path)
 
 
 def _clean_name(text: str) -> str:

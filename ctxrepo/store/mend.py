@@ -132,7 +132,7 @@ def evict(team: Store, *, actor: str, now: datetime | None = None) -> list[str]:
             team.commit_changes([], text, actor, now, untracked=planted)
         else:
             team.stage.wait()
-            team.stage.put([], team.head().commit or "", "evict", forced=planted)
+            team.stage.put([], team.token(), forced=planted)
     for path in planted:
         _yield_place(team, path, {blobs[place][path] for place in blobs if path in blobs[place]})
     return [f"{path} is no longer part of the team's repository." for path in planted]

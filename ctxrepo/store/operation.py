@@ -14,12 +14,11 @@ fast-import, so that no version of a file is ever lost.
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from ctxrepo.errors import Conflict, CtxError, Refused
 from ctxrepo.store import files, journal
@@ -58,7 +57,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Commits of one operation, not yet on the branch: their ids, oldest first; `snapshot` are the rescued paths."""
+    """Commits of one operation, not yet on the branch: their ids, oldest first, and the edits that were rescued."""
 
     ids: list[str]
     rescued: list[Change] = field(default_factory=list)
@@ -73,48 +72,60 @@ def carry_out(store: Store, operation: Operation) -> str | None:
     Raises:
         Conflict: the branch, the index or a file is held or was changed by someone else; nothing was written.
     """
-    token = secrets.token_hex(8)
     store.stage.wait()
-    written = False
-    indexed = False
-    paths = [change.path for change in operation.changes]
+    progress = _Progress(store.token())
     try:
-        for _ in range(ATTEMPTS):
-            head = store.head()
-            if not written:
-                _check_staged(store, operation, head.commit)
-            made = _make(store, operation, head.commit, token, again=written)
-            if made is None:
-                return None
-            intent = _intent(operation, made, token, store.branch(), head.commit)
-            journal.save(store.state_dir, intent)
-            if not written:
-                files.apply(store.root, operation.changes, token)
-                written = True
-            store.stage.put(paths, made.ids[-1], token, forced=operation.untracked)
-            indexed = True
-            if store.move_branch(head.commit, made.ids[-1], operation.committer, operation.text, token):
-                journal.clear(store.state_dir)
-                return made.ids[-1]
-        _give_up(store)
-    except BaseException as fault:
-        _take_back(store, operation, token, written=written, indexed=indexed)
-        if isinstance(fault, OSError):
-            where = fault.filename or store.root
-            raise Refused(
-                f"{where} could not be written: {fault.strerror}; nothing was changed.", hint="df -h ."
-            ) from fault
+        commit = _attempt(store, operation, progress)
+    except OSError as fault:
+        _take_back(store, operation, progress)
+        where = fault.filename or store.root
+        raise Refused(
+            f"{where} could not be written: {fault.strerror}; nothing was changed.", hint="df -h ."
+        ) from fault
+    except Exception:
+        _take_back(store, operation, progress)
         raise
+    if commit is not None:
+        journal.clear(store.state_dir)
+    return commit
 
 
-def _give_up(store: Store) -> NoReturn:
+@dataclass(slots=True)
+class _Progress:
+    """How far an operation has come; `token` names everything temporary."""
+
+    token: str
+    written: bool = False
+    indexed: bool = False
+
+
+def _attempt(store: Store, operation: Operation, progress: _Progress) -> str | None:
+    """Moves files, index and branch; does it anew on a branch that moved meanwhile."""
+    paths = [change.path for change in operation.changes]
+    token = progress.token
+    for _ in range(ATTEMPTS):
+        head = store.head()
+        if not progress.written:
+            _check_staged(store, operation, head.commit)
+        made = _make(store, operation, head.commit, token, again=progress.written)
+        if made is None:
+            return None
+        journal.save(store.state_dir, _intent(operation, made, token, store.branch(), head.commit))
+        if not progress.written:
+            files.apply(store.root, operation.changes, token)
+            progress.written = True
+        store.stage.put(paths, token, old=head.commit, new=made.ids[-1], forced=operation.untracked)
+        progress.indexed = True
+        if store.move_branch(head.commit, made.ids[-1], operation.committer, operation.text, token):
+            return made.ids[-1]
     raise Conflict(f"The branch of {store.name} kept moving; nothing was written.")
 
 
 def finish_interrupted(store: Store) -> list[str]:
     """Finishes what a killed process began; call it under the store's lock.
 
-    A file that holds neither the content before nor the one after was edited since the kill: it stays as it is.
+    A file that holds neither the content before nor the one after was edited since the kill: it stays as it is. On
+    another branch than the one it was meant for nothing is committed.
 
     Returns:
         The paths that it brought up to date.
@@ -123,9 +134,11 @@ def finish_interrupted(store: Store) -> list[str]:
     intent = journal.load(store.state_dir)
     if intent is None:
         return []
+    store.check_guards()
     files.sweep(store.root, intent.changes, intent.token)
     head = store.head()
-    if head.commit is None or not _contains(store, head.commit, intent.new):
+    same_branch = head.ref in (None, intent.ref)
+    if same_branch and (head.commit is None or not _contains(store, head.commit, intent.new)):
         _resume(store, intent, head.commit)
     journal.clear(store.state_dir)
     return [change.path for change in intent.changes]
@@ -278,12 +291,13 @@ def _intent(operation: Operation, made: Made, token: str, ref: str, old: str | N
     )
 
 
-def _take_back(store: Store, operation: Operation, token: str, *, written: bool, indexed: bool) -> None:
-    if written:
-        files.revert(store.root, operation.changes, token)
-    if indexed:
+def _take_back(store: Store, operation: Operation, progress: _Progress) -> None:
+    """Undoes a failed operation; one interrupted by Ctrl-C keeps its journal instead and is finished later."""
+    if progress.written:
+        files.revert(store.root, operation.changes, progress.token)
+    if progress.indexed:
         with suppress(CtxError):
-            store.stage.put([change.path for change in operation.changes], "", token)
+            store.stage.put([change.path for change in operation.changes], progress.token)
     if not operation.journaled:
         journal.clear(store.state_dir)
 

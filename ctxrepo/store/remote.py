@@ -15,7 +15,6 @@ whenever somebody else was quicker; pushing the person's own unpublished commits
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ def follow(store: Store, where: Upstream, commit: str) -> str | None:
             return None
         if where.ours in _checked_out(store):
             return f"{short} is checked out in another worktree and stays behind; run git pull there."
-        if not refs.move(store.common_dir, where.ours, old, commit, folder=store.state_dir, token=secrets.token_hex(8)):
+        if not refs.move(store.common_dir, where.ours, old, commit, folder=store.state_dir, token=store.token()):
             return f"{short} was moved by someone else in this moment."
         return None
 
@@ -197,7 +196,7 @@ def _build(
 ) -> str:
     signature = store.signature(actor, now)
     converted = store.converted({change.path: change.after for change in changes if change.after is not None})
-    with Import(store.git, store.common_dir, base, secrets.token_hex(8)) as stream:
+    with store.lock, Import(store.git, store.common_dir, base, store.token()) as stream:
         stream.commit(text, signature, signature)
         for change in sorted(changes, key=lambda item: item.after is not None):
             if change.after is None:

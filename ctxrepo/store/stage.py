@@ -93,12 +93,20 @@ class Stage:
             self._remember(state, head, paths)
         return paths
 
-    def put(self, paths: Sequence[str], head: str, token: str, *, forced: Sequence[str] = ()) -> None:
+    def put(
+        self,
+        paths: Sequence[str],
+        token: str,
+        *,
+        old: str | None = None,
+        new: str | None = None,
+        forced: Sequence[str] = (),
+    ) -> None:
         """Makes the index agree with the files at `paths`; nothing else in it moves.
 
         Args:
-            head: the commit that is about to hold the same, for `staged`.
             token: names the private copy.
+            old, new: the branch's commit now and soon, which will hold the same; for `staged`.
             forced: paths that leave the index although their file stays.
 
         Raises:
@@ -109,7 +117,7 @@ class Stage:
             prepared = self._prepare(paths, forced, token)
             try:
                 if self._publish(prepared, deadline):
-                    self._settle(prepared, {*paths, *forced}, head)
+                    self._settle(prepared, {*paths, *forced}, old, new)
                     return
             finally:
                 with suppress(FileNotFoundError):
@@ -161,16 +169,19 @@ class Stage:
     def _give_up(self) -> None:
         raise Conflict(f"Another git command holds {self._lock}; nothing was written.")
 
-    def _settle(self, prepared: Prepared, ours: set[str], head: str) -> None:
+    def _settle(self, prepared: Prepared, ours: set[str], old: str | None, new: str | None) -> None:
         """Carries the knowledge about staged paths over to the index that we just published."""
         state = _state(self._index)
+        if state is None or new is None:
+            return
+        if prepared.source is None and old is None:
+            self._remember(state, new, set())
+            return
         with suppress(FileNotFoundError, ValueError, KeyError):
             with open(f"{self._scratch}/{_SEEN}", "rb") as file:
                 seen = json.loads(file.read())
-            if state is not None and seen["index"] == prepared.source:
-                self._remember(state, head, set(seen["staged"]) - ours)
-        if prepared.source is None and state is not None:
-            self._remember(state, head, set())
+            if seen["index"] == prepared.source and seen["head"] == old:
+                self._remember(state, new, set(seen["staged"]) - ours)
 
     def _remember(self, state: list[int], head: str | None, paths: set[str]) -> None:
         value = {"index": state, "head": head, "staged": sorted(paths)}

@@ -14,16 +14,18 @@ with uncommitted changes is a `Conflict`.
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 
 from ctxrepo.errors import Conflict, CtxError, Refused
-from ctxrepo.store import fastimport, files, operation, refs, snapshot
+from ctxrepo.store import fastimport, files, guards, operation, refs, snapshot
 from ctxrepo.store.fastimport import Signature, message, one_line
 from ctxrepo.store.files import Change
 from ctxrepo.store.git import Git, pathspecs
@@ -82,6 +84,7 @@ class Store:
         self.lock = StoreLock(f"{self.state_dir}/lock", name, patience)
         self.after_commit: list[Callable[[Sequence[str]], None]] = []
         self.before_write: list[Callable[[], None]] = []
+        self._mark = f"{zlib.crc32(os.fsencode(self.git_dir)):08x}"
         self._person: tuple[str, str] | None = None
 
     def __repr__(self) -> str:
@@ -112,8 +115,16 @@ class Store:
             Refused: detached HEAD, a merge or rebase under way, or a guard of `before_write`.
         """
         self.check_state()
+        self.check_guards()
+
+    def check_guards(self) -> None:
+        """Lets each guard of `before_write` raise what forbids a write."""
         for guard in self.before_write:
             guard()
+
+    def token(self) -> str:
+        """Returns a fresh name for temporary things of this store; all of them begin alike."""
+        return f"{self._mark}-{secrets.token_hex(8)}"
 
     def check_state(self) -> None:
         """Makes sure that git's own state allows a commit.
@@ -210,7 +221,7 @@ class Store:
 
     def clear_scratch(self) -> None:
         """Removes what killed processes left that nobody can want; call it under the lock."""
-        fastimport.clear_scratch(self.common_dir)
+        fastimport.clear_scratch(self.common_dir, self._mark)
         self.stage.drop_own_lock()
         ref = self.head().ref
         if ref is not None:
@@ -322,6 +333,7 @@ class Store:
 
     def _commit(self, changes: Sequence[Change], text: str, actor: str, now: datetime | None) -> str | None:
         if not self.private:
+            guards.refuse_planted_paths([change.path for change in changes])
             self._check_clean(changes)
         commit = self.commit_changes(changes, text, actor, now)
         if commit:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from ctxrepo.errors import Refused
 from ctxrepo.store import journal, operation, private
 from ctxrepo.store.files import etag
 from ctxrepo.store.store import Store
@@ -94,11 +95,9 @@ def kill_writers(store: Store, git, kills: int, seed: int) -> None:
         assert writer.stdout is not None
         os.read(writer.stdout.fileno(), 6)
         time.sleep(chance.uniform(0.001, 0.25))
-        whole_group = chance.random() < 0.5
-        if whole_group:
-            for child in descendants(writer.pid):
-                kill(child)
-        kill(writer.pid)
+        children = descendants(writer.pid) if chance.random() < 0.5 else []
+        for pid in (writer.pid, *children):
+            kill(pid)
         done = acknowledged(writer.stdout.read())
         writer.wait()
         assert writer.stderr is not None
@@ -135,13 +134,12 @@ def kill(pid: int) -> None:
 def descendants(pid: int) -> list[int]:
     """The processes that `pid` has started, whatever their session."""
     found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(word) for word in task.read_text().split()]
-        except OSError:
-            continue
-        for child in children:
-            found += [child, *descendants(child)]
+    try:
+        lists = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/children")]
+    except OSError:
+        return []
+    for child in (int(word) for words in lists for word in words.split()):
+        found += [child, *descendants(child)]
     return found
 
 
@@ -289,6 +287,66 @@ def test_a_stale_recovery_waits_for_a_merge_to_end(mine: Store, git) -> None:
     mine.recover()
     assert git(mine.root, "show", "HEAD:x.md") == "x\n"
     assert not Path(mine.state_dir, journal.NAME).exists()
+
+
+def test_an_interrupted_operation_on_another_branch_is_left_to_the_person(team: Store, git) -> None:
+    """When the person has switched branches since the kill, nothing is committed where it was not meant to be."""
+    child = os.fork()
+    if child == 0:
+        die_at(team, "put", "before")
+        with team.transaction("kb.create", actor="me") as tx:
+            tx.write("x.md", b"x\n")
+        os._exit(1)
+    os.waitpid(child, 0)
+    git(team.root, "switch", "-qc", "other")
+
+    team.recover()
+
+    assert git(team.root, "log", "-1", "--format=%s").strip() == "init: workspace"
+    assert git(team.root, "status", "--porcelain") == "?? x.md\n"
+    assert not Path(team.state_dir, journal.NAME).exists()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_interrupt_is_finished_later(mine: Store, git, step: str) -> None:
+    """Ctrl-C in the middle is like a kill: the next call finishes the operation as a whole."""
+    owner: object = {"save": journal, "apply": operation.files, "put": mine.stage, "move_branch": mine}[step]
+    real = getattr(owner, step)
+
+    def interrupted(*args: object, **how: object) -> None:
+        setattr(owner, step, real)
+        real(*args, **how)
+        raise KeyboardInterrupt
+
+    setattr(owner, step, interrupted)
+    with pytest.raises(KeyboardInterrupt), mine.transaction("memory.add", actor="me") as tx:
+        tx.write("x.md", b"x\n")
+        tx.write("y.md", b"y\n")
+
+    mine.recover()
+
+    assert git(mine.root, "show", "--format=", "--name-only", "HEAD").split() == ["x.md", "y.md"]
+    assert git(mine.root, "status", "--porcelain") == ""
+    assert not Path(mine.git_dir, "index.lock").exists()
+
+
+def test_a_damaged_store_is_not_recovered_into(team: Store, mine: Store, tmp_path: Path) -> None:
+    """A killed operation is not finished while the store's folder is a stranger's link."""
+    child = os.fork()
+    if child == 0:
+        die_at(mine, "apply", "before")
+        with mine.transaction("memory.add", actor="me") as tx:
+            tx.write("x.md", b"x\n")
+        os._exit(1)
+    os.waitpid(child, 0)
+    (tmp_path / "elsewhere").mkdir()
+    Path(mine.root).rename(tmp_path / "kept")
+    Path(mine.root).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(Refused):
+        mine.recover()
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_killed_creation(tmp_path: Path) -> None:

@@ -171,6 +171,13 @@ def test_a_hand_edit_over_a_planted_file_is_kept(team: Store, mine: Store, git, 
     assert mine.snapshot().paths == [FACT]
 
 
+def test_we_plant_nothing_ourselves(team: Store) -> None:
+    """No operation of ours can put a private path into the team's history."""
+    for path in ("memory/me/x.md", "Tasks/t/TASK.md"):
+        with pytest.raises(Refused):
+            add(team, path)
+
+
 def test_add_force_all(team: Store, mine: Store, git) -> None:
     """`git add -f .` records the store as a sub-repository; it is taken out of the index again."""
     git(team.root, "add", "-f", ".")
