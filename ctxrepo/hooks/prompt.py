@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import time
 
@@ -36,9 +35,7 @@ PAYLOAD_BYTES = 32_000_000
 LOG_BYTES = 64_000
 SYNC_SECONDS = 15.0
 MACHINE_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
-_MACHINE_MADE = re.compile(
-    r"\s*(?:<[a-z][\w-]*[\s>]|\[Request interrupted by user|This session is being continued from a previous)"
-)
+_MACHINE_MADE = ("[Request interrupted by user", "This session is being continued from a previous conversation")
 EVENTS = {("claude-code", "user-prompt-submit"): "UserPromptSubmit"}
 """(host, event on the command line) → the name the host expects in the answer."""
 
@@ -103,7 +100,11 @@ def wants_recall(prompt: str, source: object) -> bool:
     """Whether a person may have written this prompt: not a command, a notification or a summary."""
     if source in MACHINE_SOURCES or not prompt.strip():
         return False
-    return not prompt.lstrip().startswith("/") and _MACHINE_MADE.match(prompt) is None
+    text = prompt.lstrip()
+    if text.startswith("<"):
+        tag = text[1:65].partition(">")[0].partition(" ")[0].strip()
+        return not (tag[:1].islower() and tag.replace("-", "").replace("_", "").isalnum())
+    return not text.startswith(("/", *_MACHINE_MADE))
 
 
 def read_payload(stdin: int) -> bytes:
@@ -176,10 +177,13 @@ def _machine_user(path: str) -> str | None:
     """The `user:` line of this machine's settings, without a YAML parser."""
     try:
         with open(path, encoding="utf-8") as handle:
-            found = re.search(r"(?m)^user:\s*[\"']?([^\"'\s#]+)", handle.read(LOG_BYTES))
+            lines = handle.read(LOG_BYTES).split("\n")
     except OSError:
         return None
-    return found[1] if found else None
+    names = [
+        line.removeprefix("user:").partition("#")[0].strip(" \t\r\"'") for line in lines if line.startswith("user:")
+    ]
+    return names[0] if names else None
 
 
 def _freshen(layout: Any, config: dict[str, Any]) -> None:
