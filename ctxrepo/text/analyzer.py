@@ -192,8 +192,8 @@ def _words(chunk: str) -> list[str]:
     segments = _segments(_contraction("", chunk))
     pieces = [_pieces(segment) for segment in segments]
     parts = [_normal(part) for found in pieces for part in (found if len(found) <= 4 else ["".join(found)])]
-    whole = _normal("".join(segments))
-    return [*parts, whole] if _is_identifier(chunk, segments, pieces) and whole not in parts else parts
+    whole = _normal("".join(["".join(found) for found in pieces]))
+    return [*parts, whole] if _is_identifier(chunk, segments, pieces) and whole not in ("", *parts) else parts
 
 
 def _is_identifier(chunk: str, segments: list[str], pieces: list[list[str]]) -> bool:
