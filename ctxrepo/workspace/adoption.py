@@ -9,7 +9,7 @@ cannot be read is committed as it is: `ctxrepo check` says what is wrong with it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse, render
 from ctxrepo.asset.kinds import KINDS, kind_of
@@ -39,7 +39,7 @@ def adoption(
         new_id: makes an id.
         now: the time to write.
     """
-    claimed: dict[str, str] = {}
+    claims = {ident: _owner(root, paths) for ident, paths in catalog.duplicates().items()}
 
     def adopt(path: str, data: bytes) -> bytes | None:
         kind = kind_of(f"{store}/{path}")
@@ -50,20 +50,14 @@ def adoption(
         except FrontmatterError:
             return None
         fields = dict(parsed.fields)
-        ident = str(fields.get("id") or "")
-        if ident and _owner(catalog, root, claimed, ident, path) != path:
+        if claims.get(str(fields.get("id") or ""), path) != path:
             del fields["id"]
-        elif ident:
-            claimed[ident] = path
         changes = missing_header(kind, fields, new_id=new_id, now=now)
         return render(parsed, changes).encode() if changes else None
 
     return adopt
 
 
-def _owner(catalog: Catalog, root: str, claimed: Mapping[str, str], ident: str, path: str) -> str:
-    """The file that keeps an id: one that got it in this snapshot, else the first known that is still there."""
-    if ident in claimed:
-        return claimed[ident]
-    known = sorted(catalog.find(ident), key=lambda entry: entry.key)
-    return next((entry.path for entry in known if os.path.exists(os.path.join(root, entry.path))), path)
+def _owner(root: str, paths: Sequence[str]) -> str:
+    """Which of the files that claim an id keeps it: the first known that is still there."""
+    return next((path for path in paths if os.path.exists(os.path.join(root, path))), paths[0])
