@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -122,12 +122,8 @@ class Import:
         mode, _, blob, *_ = answer.split(None, 3)
         return Entry(int(mode, 8), blob.decode("ascii"))
 
-    def commit(self, text: str, author: Signature, committer: Signature, parents: Sequence[str] = ()) -> None:
-        """Begins a commit; the first stands on the base, each further one on the one before it.
-
-        Args:
-            parents: further parents, for a merge.
-        """
+    def commit(self, text: str, author: Signature, committer: Signature) -> None:
+        """Begins a commit; the first stands on the base, each further one on the one before it."""
         body = text.encode("utf-8", "replace")
         lines = [
             f"commit {self._ref}",
@@ -140,8 +136,6 @@ class Import:
         before = f":{self._marks}" if self._marks else self._base
         if before:
             self._send(f"from {before}\n".encode())
-        for parent in parents:
-            self._send(f"merge {parent}\n".encode())
         self._marks += 1
 
     def modify(self, path: str, mode: int, data: bytes) -> None:

@@ -52,7 +52,7 @@ def planted_paths(team: Store) -> list[str]:
         seen = json.loads(file.read())
         if seen["state"] == state:
             return list(seen["planted"])
-    found = sorted({path for path in _candidates(team) if claims_private(path)})
+    found = sorted(set(_claimed(team)))
     os.makedirs(team.state_dir, exist_ok=True)
     write_whole(f"{team.state_dir}/{_SEEN}.new", json.dumps({"state": state, "planted": found}).encode(), sync=False)
     with suppress(FileNotFoundError):
@@ -158,16 +158,19 @@ def _tracked(store: Store, limit: int) -> list[str]:
     return [path for path in paths if not path.startswith(".")][:limit]
 
 
-def _candidates(team: Store) -> Iterator[str]:
+def _claimed(team: Store) -> Iterator[str]:
+    """Yields paths of HEAD and of the index whose top folder claims to be private; looks closer at these only."""
     commit = team.head().commit
-    listings = [team.git.run("ls-files", "-z")]
+    index = [path for path in team.git.run("ls-files", "-z").split(b"\0") if path]
+    claimed = {top for top in {path.partition(b"/")[0] for path in index} if claims_private(os.fsdecode(top))}
+    if claimed:
+        yield from (os.fsdecode(path) for path in index if path.partition(b"/")[0] in claimed)
     if commit is not None:
-        top = team.git.run("ls-tree", "-z", "--name-only", commit).split(b"\0")
-        chosen = [os.fsdecode(name) for name in top if name and claims_private(os.fsdecode(name))]
+        tops = team.git.run("ls-tree", "-z", "--name-only", commit).split(b"\0")
+        chosen = [os.fsdecode(top) for top in tops if top and claims_private(os.fsdecode(top))]
         if chosen:
-            listings.append(team.git.run("ls-tree", "-r", "-z", "--name-only", commit, "--", *chosen))
-    for listing in listings:
-        yield from (os.fsdecode(path) for path in listing.split(b"\0") if path)
+            listing = team.git.run("ls-tree", "-r", "-z", "--name-only", commit, "--", *chosen)
+            yield from (os.fsdecode(path) for path in listing.split(b"\0") if path)
 
 
 def _state(team: Store) -> list[object]:

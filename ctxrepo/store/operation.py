@@ -39,8 +39,8 @@ class Operation:
 
     `trusted` says that the content now on disk is known to be ours or to be the content to commit, so that it is no
     edit from outside; `rescued` are contents from outside that must become a commit first all the same.
-    `merged` are further parents; `untracked` are paths that leave git although their file stays; `journaled` is what
-    the journal of a resumed operation said.
+    `untracked` are paths that leave git although their file stays; `journaled` is what the journal of a resumed
+    operation said.
     """
 
     text: str
@@ -50,7 +50,6 @@ class Operation:
     prior: str
     trusted: bool = False
     rescued: Sequence[Change] = ()
-    merged: Sequence[str] = ()
     untracked: Sequence[str] = ()
     journaled: Sequence[Change] = ()
 
@@ -196,14 +195,14 @@ def _make(store: Store, operation: Operation, base: str | None, token: str, *, a
         rescued = _rescued(store, operation, known)
         wanted = [change for change in operation.changes if not _same(store, known[change.path], change)]
         converted = store.converted({change.path: change.after for change in wanted if change.after is not None})
-        if not (wanted or rescued or again or operation.merged or operation.untracked):
+        if not (wanted or rescued or again or operation.untracked):
             return None
         if rescued:
             stream.commit(operation.prior, operation.author, operation.committer)
             for change in sorted(rescued, key=lambda item: item.before is not None):
                 _put(store, stream, change.path, change.before, change.mode, converted)
-        if wanted or again or operation.merged or operation.untracked:
-            stream.commit(operation.text, operation.author, operation.committer, operation.merged)
+        if wanted or again or operation.untracked:
+            stream.commit(operation.text, operation.author, operation.committer)
             for change in sorted(wanted, key=lambda item: item.after is not None):
                 _put(store, stream, change.path, change.after, change.mode, converted)
             for path in operation.untracked:

@@ -29,16 +29,15 @@ PRIVATE_FOLDERS = ("memory", "tasks")
 IGNORED = tuple(f"/{folder}/" for folder in PRIVATE_FOLDERS)
 TEAM = "team"
 _NAME = re.compile(r"tasks|memory/[^/\\\x00-\x1f]+")
-_EXCLUDE = "\n".join(
-    [".*.ctxrepo-tmp", "*~", ".*.sw?", "*.swp", "4913", ".#*", "\\#*#", ".DS_Store", "._*", "Thumbs.db", ""]
-)
+_TEMPORARY = ".*.ctxrepo-tmp"
+_EXCLUDE = "\n".join([_TEMPORARY, "*~", ".*.sw?", "*.swp", "4913", ".#*", "\\#*#", ".DS_Store", "._*", "Thumbs.db", ""])
 _CONFIG = f"""\
 [core]
 \trepositoryformatversion = 0
 \tfilemode = true
 \tbare = false
 \tlogallrefupdates = true
-\tworktree = {{worktree}}
+\tworktree = "{{worktree}}"
 \tautocrlf = false
 \tsafecrlf = false
 \tignorecase = false
@@ -101,7 +100,7 @@ def ignore_private(team: Store) -> None:
     have = ""
     with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="surrogateescape") as file:
         have = file.read()
-    new = with_private_ignored(have)
+    new = _with_lines(have, (*IGNORED, _TEMPORARY))
     if new != have:
         with open(f"{path}.ctxrepo", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(new)
@@ -110,8 +109,12 @@ def ignore_private(team: Store) -> None:
 
 def with_private_ignored(text: str) -> str:
     """Returns the text of a `.gitignore` with the private folders in it; unchanged when they are already."""
+    return _with_lines(text, IGNORED)
+
+
+def _with_lines(text: str, wanted: tuple[str, ...]) -> str:
     lines = {line.strip() for line in text.splitlines()}
-    missing = [line for line in IGNORED if line not in lines]
+    missing = [line for line in wanted if line not in lines]
     if not missing:
         return text
     gap = "" if not text or text.endswith("\n") else "\n"
@@ -257,7 +260,8 @@ def _recorded_root(team: Store, name: str) -> str:
         for line in lines:
             key, _, value = line.strip().partition(" = ")
             if key == "worktree":
-                return os.path.normpath(os.path.join(git_dir, value))
+                plain = re.sub(r"\\(.)", r"\1", value.removeprefix('"').removesuffix('"'))
+                return os.path.normpath(os.path.join(git_dir, plain))
     return f"{base_folder(team)}/{name}"
 
 
@@ -273,7 +277,7 @@ def _make_repository(git_dir: str, root: str) -> None:
     fresh = {"GIT_DEFAULT_HASH": "sha1", "GIT_DEFAULT_REF_FORMAT": "files"}
     run_git("init", "--quiet", "--bare", "--template=", "--initial-branch=main", building, cwd=building, env=fresh)
     os.makedirs(f"{building}/info", exist_ok=True)
-    worktree = os.path.relpath(root, git_dir)
+    worktree = re.sub(r'(["\\])', r"\\\1", os.path.relpath(root, git_dir))
     for name, text in (
         ("config", _CONFIG.format(worktree=worktree)),
         ("info/exclude", _EXCLUDE),

@@ -235,17 +235,22 @@ class Store:
         now: datetime | None = None,
         *,
         trusted: bool = False,
-        merged: Sequence[str] = (),
         untracked: Sequence[str] = (),
     ) -> str | None:
-        """Commits changes whose content before is known; call it under the lock, after `check_writable`."""
+        """Commits changes whose content before is known; call it under the lock, after `check_writable`.
+
+        Args:
+            trusted: what is on disk is what shall be committed, so it is no edit from outside.
+            untracked: paths that leave git although their file stays.
+
+        Returns:
+            The id of the commit, None when the branch holds it all already.
+        """
         signature = self.signature(actor, now)
         prior = message(SNAPSHOT_SUBJECT, [("Ctx-Op", "snapshot"), ("Ctx-Actor", actor)])
         return operation.carry_out(
             self,
-            operation.Operation(
-                text, signature, signature, changes, prior, trusted=trusted, merged=merged, untracked=untracked
-            ),
+            operation.Operation(text, signature, signature, changes, prior, trusted=trusted, untracked=untracked),
         )
 
     def announce(self, paths: Sequence[str]) -> None:

@@ -84,6 +84,30 @@ def test_eight_processes_times_fifty(mine: Store, git) -> None:
     at_once(mine, git, 8, 50)
 
 
+def test_a_person_commits_all_the_while(mine: Store, git) -> None:
+    """Hand commits of everything, again and again beside our writes, lose nothing and stop nothing."""
+    writers = [start(mine, f"p{number}", 6, mode) for number, mode in enumerate(("one", "many"))]
+    rounds = 0
+    while any(writer.poll() is None for writer in writers):
+        git(mine.root, "add", "-A", ok=False)
+        git(mine.root, "commit", "-qam", f"by hand {rounds}", ok=False)
+        rounds += 1
+    done: dict[str, str] = {}
+    for writer in writers:
+        out, err = writer.communicate()
+        assert err == b""
+        done |= acknowledged(out)
+
+    assert rounds > 1
+    assert len(done) == 6 + 18
+    check_all_there(mine, done)
+    mine.snapshot()
+    assert git(mine.root, "status", "--porcelain") == ""
+    assert git(mine.root, "log", "--format=%s").count("memory: add p") == 12
+    assert "ctxrepo-tmp" not in git(mine.root, "log", "--name-only", "--format=")
+    assert git(mine.root, "fsck") == "" or "dangling" in git(mine.root, "fsck")
+
+
 def kill_writers(store: Store, git, kills: int, seed: int) -> None:
     """Kills writers at random moments: the process, or every process that it started as well."""
     chance = random.Random(seed)

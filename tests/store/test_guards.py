@@ -309,6 +309,20 @@ def test_what_stands_in_the_way_is_moved_aside(team: Store, mine: Store, git) ->
     healthy(team, mine, git)
 
 
+@pytest.mark.parametrize("user", ["小明", 'quo"te', "semi;colon#hash", "two words", "back`tick$"])
+def test_names_that_need_care(team: Store, git, user: str) -> None:
+    """Whatever a user's name is made of, plain git and every later call find the same folder."""
+    made = private.create_private(team, f"memory/{user}", {"a.md": b"a\n"}, actor=user)
+
+    again = private.open_private(private.open_team(team.root), f"memory/{user}")
+    assert again.root == made.root == f"{team.root}/memory/{user}"
+    assert git(made.root, "status", "--porcelain") == ""
+    assert git(made.root, "rev-parse", "--show-toplevel").strip() == made.root
+    assert git(made.root, "log", "-1", "--format=%an").strip() == user
+    assert private.private_names(team) == [f"memory/{user}"]
+    healthy(team, again, git)
+
+
 def test_missing_store_and_bad_names(team: Store) -> None:
     """A store that never was is NotFound; names that lead elsewhere are not made."""
     with pytest.raises(NotFound):
