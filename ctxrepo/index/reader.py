@@ -235,7 +235,8 @@ class Reader:
         admitted = set(wanted)
         share = min(1.0, inside / max(1, searcher.num_docs))
         if share >= _WIDE:
-            limit = k if share == 1.0 else int(k / share * 1.3) + 16
+            spread = 3.0 * (k * (1.0 - share)) ** 0.5  # so that chance leaves too few of them once in a thousand times
+            limit = k if share == 1.0 else int((k + spread) / share * 1.05) + 8
             hits = searcher.search(query, limit, count=False).hits
             found = self._kept(hits, admitted, now, k)
             if len(found) >= k or len(hits) < limit:
@@ -264,18 +265,15 @@ class Reader:
     ) -> Candidates:
         addresses = [address for _, address in hits]
         values = self._searcher.fast_field_values
-        scopes = values("scope", addresses)
-        if now is None:
-            keep = [i for i, scope in enumerate(scopes) if scope in admitted]
-        else:
-            since = values("valid_from", addresses)
-            until = values("valid_until", addresses)
+        keep = [i for i, scope in enumerate(values("scope", addresses)) if scope in admitted]
+        if now is not None:
+            inside = [addresses[i] for i in keep]
+            since = values("valid_from", inside)
+            until = values("valid_until", inside)
             keep = [
                 i
-                for i, scope in enumerate(scopes)
-                if scope in admitted
-                and ((start := since[i]) is None or start <= now)
-                and ((end := until[i]) is None or now < end)
+                for i, start, end in zip(keep, since, until, strict=True)
+                if (start is None or start <= now) and (end is None or now < end)
             ]
         del keep[k:]
         return Candidates([hits[i][0] for i in keep], [addresses[i] for i in keep])

@@ -253,6 +253,18 @@ def test_difficult_names_that_are_text_are_fine(store: Store) -> None:
     assert len(store.hits("blackthorn")) == len(names) - 1
 
 
+def test_a_header_without_text_takes_no_place_in_answers(store: Store) -> None:
+    """The stub of an empty session is listed and never found; a file of blanks likewise."""
+    store.write(f"{MONTH}/stub.md", fact("", kind="fact", session="hazelnut", entities="[hazelnut]"))
+    store.write(f"{MONTH}/blank.md", " \n\n\t\n")
+    store.write(f"{MONTH}/empty.md", b"")
+    store.write(f"{MONTH}/real.md", "hazelnut")
+    store.sync()
+    assert store.hits("hazelnut") == [f"{MONTH}/real.md"]
+    assert store.paths() == {f"{MONTH}/{name}.md" for name in ("stub", "blank", "empty", "real")}
+    assert store.problems() == {}
+
+
 def test_deletions_go_by_exact_path(filled: Fill) -> None:
     """`1.md` is not `11.md`, and what begins alike stays."""
     store = filled([f"rowan {n}" for n in range(12)])
