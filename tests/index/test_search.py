@@ -270,3 +270,20 @@ def test_a_name_counts_more_than_a_mention(store: Store) -> None:
     found = reader.candidates(query_terms("refund"), scope, 5, HEAD_AND_BODY)
     assert reader.stored(found.addresses[0])["title"] == "退款"
     assert {reader.stored(address)["class"] for address in found.addresses} == {"entity"}
+
+
+def test_neighbours_are_asked_for_by_their_place_in_a_session(store: Store) -> None:
+    """Only those that the scope admits; nothing for places that do not exist."""
+    for turn in range(5):
+        fields = {"session": "s1", "turn": turn, "status": "superseded" if turn == 3 else "active"}
+        store.write(f"facts/2026-11/{turn}.md", fact(f"word{turn}", **fields))
+    store.write("facts/2026-11/else.md", fact("elsewhere", session="s2", turn=1))
+    store.sync()
+    reader = store.reader()
+    scope = Scope(places={"*"}, agents={"*"}, now=NOW)
+    (middle,) = reader.candidates(query_terms("word2"), scope, 1).addresses
+    (group,) = reader.integers("group", [middle])
+    found = reader.beside([(group, 1), (group, 3), (group, 99), (7, 1)], scope)
+    assert [reader.stored(address)["text"] for address in found] == ["word1"]
+    assert reader.beside([], scope) == []
+    assert reader.integers("valid_from", found) == [0]
