@@ -11,10 +11,8 @@ references, no line-ending or filter conversion (a byte written is a byte commit
 
 from __future__ import annotations
 
-import glob
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -270,20 +268,23 @@ def _make_repository(git_dir: str, root: str) -> None:
 
     What a killed attempt left goes first; its `git init` may still be at work, so nobody shares its name.
     """
-    for left in glob.glob(f"{glob.escape(git_dir)}.new-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    building = f"{git_dir}.new-{secrets.token_hex(4)}"
+    folder, name = os.path.split(git_dir)
+    os.makedirs(folder, exist_ok=True)
+    for left in os.listdir(folder):
+        if left.startswith(f"{name}.new-"):
+            shutil.rmtree(f"{folder}/{left}", ignore_errors=True)
+    building = f"{git_dir}.new-{os.urandom(4).hex()}"
     os.makedirs(building, mode=0o700)
     fresh = {"GIT_DEFAULT_HASH": "sha1", "GIT_DEFAULT_REF_FORMAT": "files"}
     run_git("init", "--quiet", "--bare", "--template=", "--initial-branch=main", building, cwd=building, env=fresh)
     os.makedirs(f"{building}/info", exist_ok=True)
     worktree = re.sub(r'(["\\])', r"\\\1", os.path.relpath(root, git_dir))
-    for name, text in (
+    for part, text in (
         ("config", _CONFIG.format(worktree=worktree)),
         ("info/exclude", _EXCLUDE),
         ("info/attributes", "* -text -ident -filter -working-tree-encoding\n"),
     ):
-        with open(f"{building}/{name}", "w", encoding="utf-8", errors="surrogateescape") as file:
+        with open(f"{building}/{part}", "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
     try:
         os.rename(building, git_dir)

@@ -14,7 +14,6 @@ with uncommitted changes is a `Conflict`.
 from __future__ import annotations
 
 import os
-import secrets
 import subprocess
 import time
 import traceback
@@ -124,7 +123,7 @@ class Store:
 
     def token(self) -> str:
         """Returns a fresh name for temporary things of this store; all of them begin alike."""
-        return f"{self._mark}-{secrets.token_hex(8)}"
+        return f"{self._mark}-{os.urandom(8).hex()}"
 
     def check_state(self) -> None:
         """Makes sure that git's own state allows a commit.
