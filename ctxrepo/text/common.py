@@ -19,50 +19,55 @@ BROAD = 0.5
 CHARACTER = 0.15
 
 _ENGLISH = """
-able abort absolutely accept accepted actual actually add advice afraid afternoon again agree agreed ahead ai alone
-alright also always amazing answer anybody anymore anyone anything anyway anywhere apologies apology appreciate ask
-asked assistant away awesome awful back bad basically beautiful because become begin believe best better big bit bored
-boring bot bother bots bravo brilliant bring bro busy bye call calm cancel capable care careful carry catch certain
-certainly chance change chat chatbot cheer cheers clear clearly close come command complete completely confused
-congrats congratulation congratulations consider continue conversation conversations cool correct could course crazy
-curious cute damn dear decide definitely delete different difficult doin doing dude early easy either else end enjoy
+able abort absolutely accept accepted actual actually add adorable advice afraid afternoon again agree agreed aha
+ahead ai alone alright also always amazing annoyed annoying answer anybody anymore anyone anything anyway anywhere
+apologies apology appreciate appreciated asap ask asked assistant away awesome awful aww back bad basically beautiful
+because become begin believe best better big bit boo bored boring bot bother bots bravo brb brilliant bring bro buddy
+bummer bunch busy bye call calm cancel capable care careful carry catch certain certainly chance change chat chatbot
+cheer cheerful cheers chill clear clearly close cold come command complete completely confused congrats congratulation
+congratulations consider continue conversation conversations cool copy correct could course crazy curious cute damn
+dang darn dear decide definitely delete different difficult doin doing dude duh early easy eh either else end enjoy
 enough especially even evening every everybody everyone everything everywhere exactly example excellent excited
-exciting exit explain extra fact fair familiar fantastic far fast favor favorite favourite feel feeling felt few
-figure fine finish finished first follow forget forgot forward free friend fun funniest funny further general get give
-given glad go goes going gone gonna good goodbye gosh got gotta grateful gratitude great greeting greetings guess guy
-haha hahaha half hang happen happened happy hard hear heard hello help helped helpful hey hi hilarious hold honest
-honestly hope how however huge hurry idea idk imagine important impossible impressive incredible indeed instead
-interested interesting introduce job joke jokes joking just keep kidding kind kinda know known last late later laugh
-lead learn least leave left less let level like likely little lol long look lost lot love lovely luck lucky main make
-many matter maybe mean meant meet mention message mind mine minute miss mistake moment more morning most move much nah
-name near nearly need neither never nevermind new news next nice night nobody none nope normal noted nothing now
-number obviously odd often oh ok okay old omg once one oops open opinion order original otherwise owe pal pardon part
-particular patience pause perfect perfectly person please pleasure plus point poor possible possibly prefer pretty
-probably problem proceed promise pronounce proud provide put question quick quickly quiet quit quite rather read ready
-real really reason recall recommend remember repeat rephrase reply respond response rest restart result retry right
-robot rock round run sad said same save say second see seem seen send sense serious seriously set several shall share
-show shut sick sigh silly similar simple simpler simply since sincere sing sir sleep sleepy slow slower small smart
-smile someone something sometimes somewhere soon sorry sort sound speak speaking special specify speech start started
-state stay step still stop story straight strange stuff stupid suggest suggestion super suppose supposed sure surprise
-sweet take taken talk talking teach tell terrible test thank thankful thanking thanks that thing think thought
-thousand thx time tired today together told tomorrow tonight too total totally tough true truly trust try turn two
-type ugh understand understood unfortunately use used useful usual usually various very view wait wake wanna want
-watch way weather week weekend weird welcome well whatever whenever wherever whole why will wish wonder wonderful
-wondering word work worked worry worse worst worth would wow write wrong ya yay yeah year yep yes yesterday yet yo yup
+exciting exhausted exit explain extra fab fact fair familiar fantastic far fast favor favorite favourite feel feeling
+felt few figure fine finish finished first folks follow forget forgot forward free friend fun funniest funny further
+fyi general get give given glad gm go god goes going gone gonna good goodbye gorgeous gosh got gotcha gotta grateful
+gratitude great greeting greetings guess guy guys haha hahaha half hang happen happened happy hard hear heard heck
+hell hello help helped helpful hey hi hilarious hiya hm hmm hold honest honestly hooray hope hot how howdy however
+huge huh hungry hurry idea idk imagine imo important impossible impressive incredible indeed instead interested
+interesting introduce jeez job joke jokes joking just keep kidding kind kinda know known kudos last late later laugh
+lazy lead learn least leave left legit less let level like likely little lmao lol long longer look lost lot love
+lovely luck lucky madam main make many mate matter maybe mean meant meet meh mention merry message mhm mind mine
+minute miss mistake moment more morning most move much nah name nap near nearly neat need neither never nevermind new
+news next nice night nobody none nope normal noted nothing now np number nvm obviously odd often oh ok okay old omg
+once one oof oops open opinion order original otherwise ouch owe pal pardon part particular patience pause peace
+perfect perfectly person phew please pleasure pls plus plz point poor possible possibly prefer pretty probably problem
+proceed promise pronounce props proud provide put question quick quickly quiet quit quite rain raining rather read
+ready real really reason recall recommend relax remember repeat rephrase reply respond response rest restart result
+retry right robot rock rofl roger round run sad said same save say second see seem seen send sense serious seriously
+set several shall share show shut sick sigh silly similar simple simpler simply since sincere sing sir sleep sleepy
+slow slower small smart smile snow someone something sometimes somewhere soon sorry sort sound speak speaking special
+specify speech start started state stay step still stop story straight strange stuff stunning stupid sucks suggest
+suggestion sunny super superb suppose supposed sure surprise sweet ta take taken talk talking tbh teach tell terrible
+test thank thankful thanking thanks that thing think thought thousand thx time tired today together told tomorrow
+tonight too total totally tough true truly trust try turn two ty type ugh uh um umm understand understood
+unfortunately use used useful usual usually various very vibe vibes view wait wake wanna want watch way weather week
+weekend weird welcome well whatever whenever wherever whoa whole why will wish wonder wonderful wondering word work
+worked worry worse worst worth would wow write wrong wtf ya yay yeah year yep yes yesterday yet yikes yippee yo yup yw
 """
 
 _BROAD_ENGLISH = """
 act action activity age area born boss case city class command company condition consider country couple created
 culture current data date death design designer detail development direction earth effect effort either event
-existence experience eye face family female field form game gender goal group hair hand head health hobby home hour
-house human individual industry info information intelligence item language large law level life line list live lives
-living male man material men method model moment money month mood name nation nature opportunity option organization
-own page pass people person personal pet place plan possibility power present price private process product program
-programmed project public purpose quality rate reality region regular relationship responsible result role room rule
-schedule school science search sentence service side sign site situation skill society source space speech speed spend
-stage state station status store strong structure student study style subject success summary system table task team
-term text thinking title topic town track trade travel trip trivia truth type types unit value version visit voice
-walk war water wish woman women world writing years young zone
+existence experience eye face family female field form friday game gender goal group hair hand head health hobby home
+hour house human individual industry info information intelligence item language large law level life line list live
+lives living male man material men method model moment monday money month mood name nation nature opportunity option
+organization own page pass people person personal pet place plan possibility power present price private process
+product program programmed project public purpose quality rate reality region regular relationship responsible result
+role room rule saturday schedule school science search sentence service side sign site situation skill society source
+space speech speed spend stage state station status store strong structure student study style subject success summary
+sunday system table task team term text thinking thursday title topic town track trade travel trip trivia truth
+tuesday type types unit value version visit voice walk war water wednesday wish woman women world writing years young
+zone
 """
 
 _CHARACTERS = (
