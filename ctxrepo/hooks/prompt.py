@@ -25,6 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ctxrepo.workspace.layout import Layout
+
 STDIN_SECONDS = 2.0
 """How long to wait for a payload at most."""
 
@@ -35,6 +37,7 @@ PAYLOAD_BYTES = 32_000_000
 LOG_BYTES = 64_000
 SYNC_SECONDS = 15.0
 MACHINE_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
+_BOM = b"\xef\xbb\xbf"
 _MACHINE_MADE = ("[Request interrupted by user", "This session is being continued from a previous conversation")
 EVENTS = {("claude-code", "user-prompt-submit"): "UserPromptSubmit"}
 """(host, event on the command line) → the name the host expects in the answer."""
@@ -43,12 +46,13 @@ EVENTS = {("claude-code", "user-prompt-submit"): "UserPromptSubmit"}
 def main(arguments: list[str]) -> int:
     """Answers one hook event; always returns 0."""
     local: list[str] = []
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a library that panics speaks there, whatever we catch
     try:
         answer = respond(arguments, sys.stdin.buffer.fileno(), local)
         if answer:
             _print(answer)
     except BaseException as fault:
-        _log(local, f"{type(fault).__name__}: {fault}")
+        _log(local, fault)
     return 0
 
 
@@ -64,31 +68,34 @@ def respond(arguments: list[str], stdin: int, local: list[str]) -> dict[str, Any
     event = EVENTS.get((names[0], names[1])) if len(names) == 2 else None
     if event is None or os.environ.get("CTXREPO_HOOK") == "off":
         return None
-    payload = json.loads(read_payload(stdin).decode("utf-8", "replace"))
-    prompt = payload.get("prompt")
-    if not isinstance(prompt, str) or not wants_recall(prompt, payload.get("source")):
+    payload = json.loads(read_payload(stdin).removeprefix(_BOM).decode("utf-8", "replace"))
+    if not isinstance(payload, dict) or not wants_recall(payload):
         return None
+    prompt = payload["prompt"]
 
-    from ctxrepo.workspace.layout import Layout, find_root
+    from ctxrepo.workspace.layout import Layout, current_folder, find_root
 
-    root = find_root(options.get("workspace") or os.environ.get("CTXREPO_WORKSPACE") or os.getcwd())
+    root = find_root(options.get("workspace") or os.environ.get("CTXREPO_WORKSPACE") or current_folder())
     layout = Layout.of(root) if root else None
     if layout is None:
         return None
     local.append(layout.local)
-    config = _config(layout, options.get("user"))
+    user = _user(layout, options)
+    if user is None:
+        return None
+    config = _config(layout, user)
+    _freshen(layout, user, ready=config is not None)
     if config is None:
         return None
-    _freshen(layout, config)
 
     from ctxrepo.recall.engine import prompt_recall
     from ctxrepo.recall.fence import injection
     from ctxrepo.workspace.identity import project_identity
 
-    cwd = payload.get("cwd") if isinstance(payload.get("cwd"), str) else os.getcwd()
+    cwd = payload["cwd"] if isinstance(payload.get("cwd"), str) else current_folder()
     session_root = os.environ.get("CLAUDE_PROJECT_DIR") or cwd
     project = project_identity(cwd, fixed=config["settings"]["project"], session_root=session_root)
-    hits, bases = prompt_recall(config, prompt, agent=names[0], project=project, now=time.time())
+    hits, bases = prompt_recall(layout, config, prompt, agent=names[0], project=project, now=time.time())
     settings = config["settings"]
     context = injection(hits, bases, max_size=settings["recall.max_chars"], max_tokens=settings["recall.max_tokens"])
     if not context:
@@ -96,15 +103,21 @@ def respond(arguments: list[str], stdin: int, local: list[str]) -> dict[str, Any
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
 
 
-def wants_recall(prompt: str, source: object) -> bool:
-    """Whether a person may have written this prompt: not a command, a notification or a summary."""
-    if source in MACHINE_SOURCES or not prompt.strip():
+def wants_recall(payload: dict[str, Any]) -> bool:
+    """Whether a person may have written this prompt: not a command, a notification, a summary, another agent."""
+    prompt = payload.get("prompt")
+    if not isinstance(prompt, str) or payload.get("source") in MACHINE_SOURCES or payload.get("agent_id"):
         return False
     text = prompt.lstrip()
-    if text.startswith("<"):
-        tag = text[1:65].partition(">")[0].partition(" ")[0].strip()
+    if not text or text.startswith(_MACHINE_MADE):
+        return False
+    first = text[:80].split(None, 1)[0]
+    if first.startswith("/"):
+        return "/" in first[1:]  # a path; the name of a command has no second one
+    if first.startswith("<"):
+        tag = first[1:].partition(">")[0]
         return not (tag[:1].islower() and tag.replace("-", "").replace("_", "").isalnum())
-    return not text.startswith(("/", *_MACHINE_MADE))
+    return True
 
 
 def read_payload(stdin: int) -> bytes:
@@ -156,21 +169,24 @@ def _parse(arguments: list[str]) -> tuple[list[str], dict[str, str]]:
     return names, options
 
 
-def _config(layout: Any, user: str | None) -> dict[str, Any] | None:
-    """The compiled configuration of `user`, or of the only user here; starts a sync where there is none."""
-    users = [user] if user else layout.users()
-    if len(users) != 1:
-        user = _machine_user(layout.machine_settings)
-        users = [user] if user else []
-    if not users:
-        return None
+def _user(layout: Layout, options: dict[str, str]) -> str | None:
+    """Whose memory: as named, else this clone's user, else the only one here; None if that is nobody's here."""
+    users = layout.users()
+    named = options.get("user") or os.environ.get("CTXREPO_USER") or _machine_user(layout.machine_settings)
+    if named:
+        return named if named in users else None
+    return users[0] if len(users) == 1 else None
+
+
+def _config(layout: Layout, user: str) -> dict[str, Any] | None:
+    """The compiled configuration of `user`; None where there is none that can be used."""
     try:
-        with open(layout.hook_config(users[0]), encoding="utf-8") as handle:
-            config: dict[str, Any] = json.load(handle)
-    except (OSError, ValueError):
-        _start_sync(layout.root, users[0], os.path.join(layout.local, "sync-asked"))
+        with open(layout.hook_config(user), encoding="utf-8") as handle:
+            config = json.load(handle)
+    except (OSError, ValueError, RecursionError):
         return None
-    return config
+    whole = isinstance(config, dict) and config.get("user") == user and {"settings", "bases"} <= config.keys()
+    return config if whole else None
 
 
 def _machine_user(path: str) -> str | None:
@@ -186,45 +202,70 @@ def _machine_user(path: str) -> str | None:
     return names[0] if names else None
 
 
-def _freshen(layout: Any, config: dict[str, Any]) -> None:
-    """Starts a detached sync unless a watcher runs or one was asked for a moment ago."""
-    from ctxrepo.index.heartbeat import is_watching
-
-    if not is_watching(layout.local):
-        _start_sync(layout.root, config["user"], os.path.join(layout.local, "sync-asked"))
-
-
-def _start_sync(root: str, user: str, stamp: str) -> None:
-    """Starts `ctxrepo sync` in the background; the stamp file keeps prompts from starting one each."""
+def _freshen(layout: Layout, user: str, *, ready: bool) -> None:
+    """Starts a detached sync unless a watcher keeps everything fresh; what prevents it costs no answer."""
     if os.environ.get("CTXREPO_BACKGROUND") == "off" or not hasattr(os, "posix_spawn"):
         return
     try:
-        if time.time() - os.stat(stamp).st_mtime < SYNC_SECONDS:
+        if not (ready and layout.is_watched(f"memory/{user}") and layout.is_watched("team")):
+            os.makedirs(layout.own, exist_ok=True)
+            _start_sync(layout.root, user, os.path.join(layout.own, "sync-asked"))
+    except OSError as fault:
+        _log([layout.local], fault)
+
+
+def _start_sync(root: str, user: str, stamp: str) -> None:
+    """Starts `ctxrepo sync` in the background, the first of many hooks at once and then none for `SYNC_SECONDS`.
+
+    `-P` keeps Python from importing what lies in the current folder, which is the project of somebody else.
+    """
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    handle = os.open(stamp, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        flock(handle, LOCK_EX | LOCK_NB)
+        seen = os.fstat(handle)
+        if seen.st_size and 0 <= time.time() - seen.st_mtime < SYNC_SECONDS:
             return
-    except OSError:
-        pass
-    with open(stamp, "w", encoding="ascii"):
-        pass
-    null = os.open(os.devnull, os.O_RDWR)
-    call = [sys.executable, "-m", "ctxrepo", "sync", "--quiet", "--workspace", root, "--user", user]
-    actions = [(os.POSIX_SPAWN_DUP2, null, number) for number in (0, 1, 2)]
-    os.posix_spawn(sys.executable, call, os.environ, file_actions=actions, setsid=True)
-    os.close(null)
+        os.ftruncate(handle, 0)
+        os.write(handle, b"asked\n")
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        call = [sys.executable, "-P", "-m", "ctxrepo", "sync", "--quiet", "--workspace", root, "--user", user]
+        actions = [(os.POSIX_SPAWN_DUP2, null, number) for number in (0, 1, 2)]
+        os.posix_spawn(sys.executable, call, os.environ, file_actions=actions, setsid=True)
+    except BlockingIOError:
+        return  # another hook starts one in this moment
+    finally:
+        os.close(handle)
 
 
 def _print(answer: dict[str, Any]) -> None:
     """One line of UTF-8 JSON, whatever the locale; a reader that has gone is no error."""
     data = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-    while data:
-        data = data[os.write(1, data) :]
+    try:
+        while data:
+            data = data[os.write(1, data) :]
+    except BrokenPipeError:
+        return
 
 
-def _log(local: list[str], text: str) -> None:
-    """Notes why the hook stayed silent, in a file that never grows beyond `LOG_BYTES`."""
+def _log(local: list[str], fault: BaseException) -> None:
+    """Notes why the hook stayed silent, in a file that never grows beyond `LOG_BYTES`.
+
+    Only the system's messages and our own are written: those of a library may repeat the prompt.
+    """
+    from ctxrepo.errors import CtxError
+
+    where = fault.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    place = f"{os.path.basename(where.tb_frame.f_code.co_filename)}:{where.tb_lineno}" if where else "?"
+    message = f": {fault}" if isinstance(fault, (OSError, CtxError, json.JSONDecodeError)) else ""
+    line = f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {type(fault).__name__} at {place}{message[:2000]}\n"
     try:
         path = os.path.join(local[0], "hook-errors.log")
         mode = "a" if os.path.exists(path) and os.path.getsize(path) < LOG_BYTES else "w"
         with open(path, mode, encoding="utf-8", errors="replace") as handle:
-            handle.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text[:2000]}\n")
+            handle.write(line)
     except (OSError, IndexError):
         pass

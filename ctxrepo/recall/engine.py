@@ -16,11 +16,14 @@ On the recall hook's path, so imports are light.
 from __future__ import annotations
 
 import os
+from stat import S_ISREG
 from zlib import crc32
 
+from ctxrepo.index.place import index_dir
 from ctxrepo.index.reader import BODY, PREFERENCE, Reader, Scope, scope_name
 from ctxrepo.recall import ranking
 from ctxrepo.text.analyzer import query_terms
+from ctxrepo.workspace.layout import TEAM, Layout, memory_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +35,9 @@ END_CHARACTERS = 4000
 
 MOST_TERMS = 64
 """Terms that are searched for; of more, the rarest."""
+
+LARGEST = 8 * 1024 * 1024
+"""Bytes of a file that is quoted, the limit of `asset.frontmatter`."""
 
 READ_AT_LEAST, READ_AT_MOST = 12, 200
 _NUMBERS = ("kind", "created", "importance", "confidence")
@@ -116,7 +122,7 @@ def recall(
 
 
 def prompt_recall(
-    config: Mapping[str, Any], prompt: str, *, agent: str, project: str, now: float
+    layout: Layout, config: Mapping[str, Any], prompt: str, *, agent: str, project: str, now: float
 ) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """What the recall hook injects: memories, and the knowledge bases when they can help.
 
@@ -130,31 +136,45 @@ def prompt_recall(
     """
     settings = config["settings"]
     threshold = settings["recall.threshold"]
+    store = memory_of(config["user"])
     scope = Scope(places={project, "*"}, agents={agent, "*"}, now=now)
-    reader = Reader(config["indexes"]["memory"])
     hits, _ = recall(
-        reader, prompt, scope, settings=settings, now=now, limit=settings["recall.limit"], threshold=threshold
+        Reader(index_dir(layout.state_dir(store))),
+        prompt,
+        scope,
+        settings=settings,
+        now=now,
+        limit=settings["recall.limit"],
+        threshold=threshold,
     )
-    root, prefix = config["roots"]["memory"], config["prefix"] + "/"
-    hits = [fresh for hit in hits if (fresh := confirmed(hit, root, prefix, scope)) is not None]
+    root = os.path.realpath(layout.private_root)
+    hits = [fresh for hit in hits if (fresh := confirmed(hit, root, scope)) is not None]
     bases = [(name, purpose) for name, purpose in config["bases"]]
     if bases and not hits:
         shared = Scope(places=None, agents=None, now=now, classes=("knowledge",))
-        team = Reader(config["indexes"]["team"])
+        team = Reader(index_dir(layout.state_dir(TEAM)))
         answers, _ = recall(team, prompt, shared, settings=settings, now=now, limit=1, threshold=threshold)
         bases = bases if answers else []
     return hits, bases
 
 
-def confirmed(hit: dict[str, Any], root: str, prefix: str, scope: Scope) -> dict[str, Any] | None:
+def confirmed(hit: dict[str, Any], root: str, scope: Scope) -> dict[str, Any] | None:
     """The hit if its file still says so, its new words if they were edited since, None if it is gone or out of scope.
 
-    The index may be a few seconds behind a person's editor; what is quoted to an agent must not be.
+    The index may be a few seconds behind a person's editor; what is quoted to an agent must not be. What is found at
+    the path may by now be a link that leads elsewhere, a pipe or a huge file: that is not read.
     """
     path = str(hit["path"])
+    full = os.path.join(root, path)
+    if os.path.realpath(full) != full:
+        return None
     try:
-        with open(os.path.join(root, path.removeprefix(prefix)), "rb") as handle:
-            data = handle.read()
+        handle = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            seen = os.fstat(handle)
+            data = os.read(handle, seen.st_size) if S_ISREG(seen.st_mode) and seen.st_size <= LARGEST else b""
+        finally:
+            os.close(handle)
     except OSError:
         return None
     return hit if crc32(data) == hit.get("crc32") else _reread(hit, path, data, scope)

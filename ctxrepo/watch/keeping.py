@@ -2,7 +2,8 @@
 
 One watcher serves every private store of this machine, because readers of all of them trust its
 heartbeat.  Team files are left for the person to commit; a moved default branch (a pull, a merge) is
-noticed by its refs and changes what counts as reviewed.
+noticed by its refs and changes what counts as reviewed.  Settings and purposes of knowledge bases that have
+changed are compiled anew for the hooks of all users.
 """
 
 from __future__ import annotations
@@ -35,28 +36,27 @@ class Keeper:
     def stores(self) -> Iterator[WatchedStore]:
         """The stores there are now."""
         layout = self._workspace.layout
-        refs = (os.path.join(layout.common_dir, "refs", "heads"), layout.git_dir)
-        yield WatchedStore(TEAM, layout.root, TEAM_FOLDERS, refs)
+        signals = (os.path.join(layout.common_dir, "refs", "heads"), layout.git_dir, layout.root)
+        yield WatchedStore(layout.team, layout.root, TEAM_FOLDERS, signals)
         for name in (TASKS, *map(memory_of, layout.users())):
             if os.path.isdir(layout.store_git_dir(name)):
                 yield WatchedStore(name, layout.store_root(name))
 
     def changed(self, name: str, paths: list[str] | None) -> bool:
         """Makes an index equal to its files: at some paths, or everywhere for None; returns whether it changed."""
-        workspace = self._owner(name)
-        if paths is None:
-            return bool(workspace.sync(name))
-        report = workspace.index(name).apply(paths)
+        workspace, is_team = self._owner(name), name == self._workspace.layout.team
+        store = TEAM if is_team else name
+        report = workspace.sync(store) if paths is None else workspace.index(store).apply(paths)
         if report.fault:
             raise CtxError(f"The index of {name} could not follow: {report.fault}", hint="ctxrepo sync")
-        if any(path.endswith("KB.md") for path in paths):
+        if is_team:
             for each in self._everyone():
                 each.compile_hook()
         return bool(report)
 
     def rested(self, name: str) -> None:
         """Commits the hand edits of a private store once its owner has stopped typing."""
-        if name == TEAM:
+        if name == self._workspace.layout.team:
             return
         report = self._owner(name).snapshot(name)
         if report.commit:

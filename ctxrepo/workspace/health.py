@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ctxrepo.errors import CtxError
@@ -22,25 +23,26 @@ def sync_all(workspace: Workspace, progress: Callable[[str, int, int], None] | N
 
     A store that cannot be written now (a guard, a merge under way) is reported with the reason and stops no other.
     """
-    results = []
-    for name in workspace.store_names():
-        told = None if progress is None else lambda done, total, name=name: progress(name, done, total)
-        row: dict[str, Any] = {"name": name, "snapshot": None, "problems": []}
-        report = workspace.sync(name, told)
-        row |= {"added": len(report.added), "changed": len(report.changed), "removed": len(report.removed)}
+    return {"results": [_synced(workspace, name, progress) for name in workspace.store_names()]}
+
+
+def _synced(workspace: Workspace, name: str, progress: Callable[[str, int, int], None] | None) -> dict[str, Any]:
+    """One row of `sync_all`."""
+    row: dict[str, Any] = {"name": name, "added": 0, "changed": 0, "removed": 0, "rebuilt": "", "snapshot": None}
+    problems: list[str] = []
+    try:
+        report = workspace.sync(name, progress and partial(progress, name))
+        row |= {kind: len(getattr(report, kind)) for kind in ("added", "changed", "removed")}
         row["rebuilt"] = report.rebuilt
-        if name != TEAM:
-            try:
-                taken = workspace.snapshot(name)
-            except CtxError as fault:
-                row["problems"].append(f"{name}: {fault.message}" + (f" Run: {fault.hint}" if fault.hint else ""))
-            else:
-                row["snapshot"] = taken.commit
-                row["problems"] += [f"{name}/{path} was not committed: {reason}." for path, reason in taken.skipped]
         with workspace.index(name).catalog() as catalog:
-            row["problems"] += [f"{_place(name, each.path)}:{each.line}: {each.message}" for each in catalog.problems()]
-        results.append(row)
-    return {"results": results}
+            problems += [f"{_place(name, each.path)}:{each.line}: {each.message}" for each in catalog.problems()]
+        if name != TEAM:
+            taken = workspace.snapshot(name)
+            row["snapshot"] = taken.commit
+            problems += [f"{name}/{path} was not committed: {reason}." for path, reason in taken.skipped]
+    except CtxError as fault:
+        problems.append(f"{name}: {fault.message}" + (f" Run: {fault.hint}" if fault.hint else ""))
+    return row | {"problems": problems}
 
 
 def status(workspace: Workspace) -> dict[str, Any]:

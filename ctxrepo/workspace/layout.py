@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import os
 
+from ctxrepo.index.heartbeat import watcher
+
 TEAM = "team"
 TASKS = "tasks"
 MEMORY = "memory"
@@ -21,10 +23,13 @@ MARKER = "ctxrepo.yaml"
 
 
 def find_root(start: str) -> str | None:
-    """The nearest folder at or above `start` that holds `ctxrepo.yaml`, symlinks resolved."""
+    """The nearest repository at or above `start` that holds `ctxrepo.yaml` at its top, symlinks resolved.
+
+    A `ctxrepo.yaml` further down is a file like any other: whoever may write documents must not make a root there.
+    """
     here = os.path.realpath(start)
     while True:
-        if os.path.isfile(os.path.join(here, MARKER)):
+        if os.path.isfile(os.path.join(here, MARKER)) and os.path.lexists(os.path.join(here, ".git")):
             return here
         parent = os.path.dirname(here)
         if parent == here:
@@ -32,12 +37,20 @@ def find_root(start: str) -> str | None:
         here = parent
 
 
+def current_folder() -> str:
+    """The current folder, by its former name if it was deleted under us."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.environ.get("PWD") or os.sep
+
+
 def git_dirs(root: str) -> tuple[str, str] | None:
     """(git directory, common git directory) of the repository whose top is `root`, or None."""
     dot_git = os.path.join(root, ".git")
     if os.path.isfile(dot_git):
         try:
-            with open(dot_git, encoding="utf-8", errors="replace") as handle:
+            with open(dot_git, encoding="utf-8", errors="surrogateescape") as handle:
                 line = handle.readline().strip()
         except OSError:
             return None
@@ -49,7 +62,7 @@ def git_dirs(root: str) -> tuple[str, str] | None:
     else:
         return None
     try:
-        with open(os.path.join(git_dir, "commondir"), encoding="utf-8") as handle:
+        with open(os.path.join(git_dir, "commondir"), encoding="utf-8", errors="surrogateescape") as handle:
             return git_dir, os.path.normpath(os.path.join(git_dir, handle.readline().strip()))
     except OSError:
         return git_dir, git_dir
@@ -85,11 +98,20 @@ class Layout:
         """Git directory of a store."""
         return self.git_dir if name == TEAM else os.path.join(self.local, "stores", *name.split("/")) + ".git"
 
+    @property
+    def team(self) -> str:
+        """What the team store is called on this machine: each linked worktree has files and a branch of its own."""
+        return TEAM if self.git_dir == self.common_dir else f"{TEAM}@{os.path.basename(self.git_dir)}"
+
     def state_dir(self, name: str) -> str:
         """Lock, journal, index and usage log of a store, on this machine only."""
-        if name == TEAM and self.git_dir != self.common_dir:
-            name = f"{TEAM}@{os.path.basename(self.git_dir)}"
-        return os.path.join(self.local, "state", *name.split("/"))
+        return os.path.join(self.local, "state", *(self.team if name == TEAM else name).split("/"))
+
+    def is_watched(self, name: str) -> bool:
+        """Whether a live watcher keeps a store's index fresh; that of another worktree does not keep this team's."""
+        about = watcher(self.local)
+        stores = about.get("stores") if about else None
+        return isinstance(stores, list) and (self.team if name == TEAM else name) in stores
 
     def users(self) -> list[str]:
         """Users with a private memory store here, from its git directories (a folder may be gone)."""
@@ -105,9 +127,14 @@ class Layout:
         """Settings of this clone on this machine, such as whose it is."""
         return os.path.join(self.local, "settings.yaml")
 
+    @property
+    def own(self) -> str:
+        """Local state of this worktree alone; git removes it with the worktree."""
+        return os.path.join(self.git_dir, "ctxrepo")
+
     def hook_config(self, user: str) -> str:
         """What the recall hook needs to know, compiled to JSON by `sync`."""
-        return os.path.join(self.local, f"hook-{user}.json")
+        return os.path.join(self.own, f"hook-{user}.json")
 
 
 def memory_of(user: str) -> str:

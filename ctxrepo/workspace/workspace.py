@@ -20,7 +20,7 @@ from ctxrepo.asset.frontmatter import FrontmatterError, decode
 from ctxrepo.asset.ids import new_id
 from ctxrepo.errors import NotFound, UsageFault
 from ctxrepo.index.catalog import Entry
-from ctxrepo.index.heartbeat import is_watching
+from ctxrepo.index.place import IndexUnavailable
 from ctxrepo.index.reader import Reader
 from ctxrepo.index.writer import StoreIndex, SyncReport
 from ctxrepo.store.private import open_private, team_store
@@ -32,7 +32,7 @@ from ctxrepo.text.names import confined
 from ctxrepo.workspace import compiled
 from ctxrepo.workspace.adoption import adoption
 from ctxrepo.workspace.identity import project_identity
-from ctxrepo.workspace.layout import MARKER, TASKS, TEAM, Layout, find_root, memory_of
+from ctxrepo.workspace.layout import MARKER, TASKS, TEAM, Layout, current_folder, find_root, memory_of
 
 ALL_AGENTS = "*"
 
@@ -79,7 +79,7 @@ class Workspace:
         self.random = random
         self.settings, self.settings_problems = load_settings(layout)
         fixed = self.settings["project"]
-        self.project = project or project_identity(os.getcwd(), fixed=str(fixed) if fixed else None)
+        self.project = project or project_identity(current_folder(), fixed=str(fixed) if fixed else None)
         self._stores: dict[str, Store] = {}
         self._indexes: dict[str, StoreIndex] = {}
         self._readers: dict[str, Reader] = {}
@@ -150,7 +150,7 @@ class Workspace:
 
     def fresh(self, name: str) -> None:
         """Brings the index of a store up to date, unless a running watcher keeps it so."""
-        if not is_watching(self.layout.local):
+        if not self.layout.is_watched(name) or self.index(name).is_behind():
             self.sync(name)
 
     def sync(self, name: str, progress: Callable[[int, int], None] | None = None) -> SyncReport:
@@ -164,10 +164,14 @@ class Workspace:
         return report
 
     def compile_hook(self) -> None:
-        """Writes what the recall hook needs to know, if it has changed."""
-        bases = compiled.knowledge_bases(self.layout.root)
-        content = compiled.hook_config(self.layout, self.user, self.settings, bases)
-        compiled.write_if_changed(self.layout.hook_config(self.user), content)
+        """Writes what the recall hook needs to know, if it has changed; settings count as they are now."""
+        settings, _ = load_settings(self.layout)
+        try:
+            with self.index(TEAM).catalog() as catalog:
+                bases = compiled.knowledge_bases(self.layout.root, catalog)
+        except IndexUnavailable:
+            bases = []
+        compiled.write_if_changed(self.layout.hook_config(self.user), compiled.hook_config(self.user, settings, bases))
 
     @contextmanager
     def transaction(
@@ -242,7 +246,9 @@ class Workspace:
         """What `ref` may be called inside a store: itself, and the path that it means from here."""
         root = self.layout.store_root(name)
         yield ref
-        for base in (os.getcwd(), self.layout.private_root, self.layout.root):
+        if "\0" in ref:
+            return
+        for base in (current_folder(), self.layout.private_root, self.layout.root):
             path = os.path.relpath(os.path.realpath(os.path.join(base, ref)), os.path.realpath(root))
             if not path.startswith("..") and path != ref:
                 yield path.replace(os.sep, "/")
@@ -287,7 +293,7 @@ def locate(path: str | os.PathLike[str] | None) -> Layout:
     Raises:
         NotFound: there is none.
     """
-    start = os.fspath(path) if path is not None else os.environ.get("CTXREPO_WORKSPACE") or os.getcwd()
+    start = os.fspath(path) if path is not None else os.environ.get("CTXREPO_WORKSPACE") or current_folder()
     root = find_root(start)
     layout = Layout.of(root) if root else None
     if layout is None:
