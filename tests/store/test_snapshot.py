@@ -45,6 +45,46 @@ def test_adoption_completes_a_file_in_the_same_commit(mine: Store, git) -> None:
     assert seen == [report.paths]
 
 
+def test_a_settled_store_need_not_be_looked_at(mine: Store, git) -> None:
+    """After a full snapshot the store is settled, also beyond our own writes, until an edit is noted or git is used."""
+    assert not mine.settled()
+    mine.snapshot()
+    assert mine.settled()
+    with mine.transaction("memory.add", actor="me") as tx:
+        tx.write("ours.md", b"ours\n")
+    assert mine.settled()
+
+    mine.note_edits()
+    assert not mine.settled()
+    mine.snapshot(paths=["rules.md"])
+    assert not mine.settled()
+    Path(mine.root, FACT).write_text("changed\n")
+    assert mine.snapshot().paths == [FACT]
+    assert mine.settled()
+
+    git(mine.root, "commit", "-q", "--allow-empty", "-m", "by hand")
+    assert not mine.settled()
+    Path(mine.root, "staged.md").write_text("x\n")
+    git(mine.root, "add", "staged.md")
+    assert not mine.settled()
+
+
+def test_what_is_left_alone_keeps_a_store_unsettled(mine: Store) -> None:
+    """A file that could not be committed is looked at again, and so is an edit noted while the snapshot was at work."""
+    Path(mine.root, "nul.md").write_bytes(b"\0")
+    mine.snapshot()
+    assert not mine.settled()
+    Path(mine.root, "nul.md").write_text("fine\n")
+
+    def adopt(path: str, data: bytes) -> None:
+        mine.note_edits()
+
+    mine.snapshot(adopt)
+    assert not mine.settled()
+    mine.snapshot()
+    assert mine.settled()
+
+
 def test_odd_files_are_reported_and_the_rest_goes_on(mine: Store, git, tmp_path: Path) -> None:
     """NUL bytes, links, huge and unreadable files, foreign repositories: each is left alone with its reason."""
     root = Path(mine.root)
