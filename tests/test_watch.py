@@ -452,7 +452,7 @@ def test_handles_and_memory_do_not_grow(bench: Bench) -> None:
 
 
 def test_a_job_waits_for_the_last_of_a_burst_but_not_for_ever() -> None:
-    """Few paths settle after 0.04 s of silence or 0.2 s in all; many become everything and may take longer."""
+    """Few paths settle after 0.03 s of silence or 0.2 s in all; many become everything and may take longer."""
     job = Job(everything=False, due=1e9)
     assert job.settled() == float("inf")
     job.note("a.md", 10.0)

@@ -59,7 +59,7 @@ _KINDS: list[type[FileSystemEvent]] = [
     DirMovedEvent,
     DirDeletedEvent,
 ]
-_PAIRING = 0.05  # seconds in which both halves of a rename arrive
+_PAIRING = 0.03  # seconds in which both halves of a rename arrive
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-SETTLE = 0.04  # seconds without an event after which a few changes are reported
+SETTLE = 0.03  # seconds without an event after which a few changes are reported
 SETTLE_MOST = 0.2  # seconds after the first event, whatever else happens
 MANY = 500  # paths from which on a store is looked through as a whole
 SETTLE_MANY = 0.3
