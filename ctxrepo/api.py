@@ -18,9 +18,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from ctxrepo.asset.check import Problem
+from ctxrepo.errors import NotFound, UsageFault
 from ctxrepo.memory.verbs import MemoryVerbs
 from ctxrepo.recall import answers
+from ctxrepo.text.names import confined
 from ctxrepo.workspace import checking, health, history
 from ctxrepo.workspace.workspace import ALL_AGENTS, Workspace, locate, whose
 
@@ -41,7 +42,7 @@ class ContextRepository(Workspace):
         query: str,
         *,
         knowledge: bool = False,
-        classes: Sequence[str] = ("memory",),
+        classes: Sequence[str] = (),
         limit: int | None = None,
         threshold: float | None = None,
         explain: bool = False,
@@ -63,9 +64,9 @@ class ContextRepository(Workspace):
         """What is damaged, and mends it when told to. See `health.doctor`."""
         return health.doctor(self, fix=fix)
 
-    def check(self, paths: tuple[str, ...] = (), *, staged: bool = False) -> list[Problem]:
-        """Every problem of the assets. See `checking.problems`."""
-        return checking.problems(self.layout, self.user, paths, staged=staged)
+    def check(self, paths: Sequence[str] = (), *, staged: bool = False, between: str | None = None) -> dict[str, Any]:
+        """Every problem of the assets. See `checking.check_workspace`."""
+        return checking.check_workspace(self.layout, self.user, paths, staged=staged, between=between)
 
     def log(self, ref: str | None = None, *, limit: int = 20) -> dict[str, Any]:
         """Operations, newest first. See `history.log`."""
@@ -112,7 +113,39 @@ def open_workspace(
     Raises:
         NotFound: no workspace there, or no private store of that user.
         UsageFault: nobody said whose memory, and there are several.
+        Invalid: no name for an agent or a project.
     """
     layout = locate(path)
     owner = whose(layout, user)
+    for name, what in ((agent, "agent"), (project, "project")):
+        if name not in (None, "*"):
+            confined(str(name), what)
     return ContextRepository(layout, user=owner, agent=agent, project=project, clock=clock, random=random)
+
+
+def check_workspace(
+    path: str | os.PathLike[str] | None = None,
+    paths: Sequence[str] = (),
+    *,
+    user: str | None = None,
+    staged: bool = False,
+    between: str | None = None,
+) -> dict[str, Any]:
+    """Every problem of a workspace's assets, also where there is no private store: in CI, in a pre-commit hook.
+
+    Args:
+        path: a folder in it; None as for `open_workspace`.
+        paths, staged, between: see `checking.check_workspace`.
+        user: whose private stores are checked as well; None takes this clone's user, if there is one.
+
+    Raises:
+        NotFound: no workspace there, or no private store of the user who was named.
+    """
+    layout = locate(path)
+    try:
+        owner: str | None = whose(layout, user)
+    except (NotFound, UsageFault):
+        if user is not None:
+            raise
+        owner = None
+    return checking.check_workspace(layout, owner, paths, staged=staged, between=between)

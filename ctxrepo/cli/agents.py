@@ -1,15 +1,29 @@
-"""`ctxrepo connect | disconnect | hook`: the way into an agent host and out again."""
+"""`ctxrepo connect | disconnect | hook`: the way into an agent host and out again.
+
+`connect` writes by default into the settings that stay on this machine (`local`): the command it puts there names
+this installation and this workspace by absolute paths, and whose memory is recalled; in the file that a team commits
+it would fail, or ask the wrong person's memory, on every other machine.
+"""
 
 from __future__ import annotations
 
 import click
 
 from ctxrepo.cli import output
-from ctxrepo.cli.main import Call, Command
+from ctxrepo.cli.main import Call, Choice, Command, pass_call
 from ctxrepo.hooks.connect import HOSTS, Change
 
-pass_call = click.make_pass_decorator(Call, ensure=True)
-SCOPES = ("project", "local", "user")
+SCOPES = ("local", "project", "user")
+_scope = click.option(
+    "--scope",
+    type=Choice(SCOPES),
+    metavar="SCOPE",
+    default="local",
+    show_default=True,
+    help="local: your own settings of this project; project: those the team shares; user: those in your home.",
+)
+_dry_run = click.option("--dry-run", is_flag=True, help="Only show what would change.")
+_host = click.argument("host", type=Choice(tuple(HOSTS)), metavar="HOST")
 
 
 def register(root: click.Group) -> None:
@@ -32,50 +46,52 @@ def _emit(call: Call, change: Change, dry_run: bool, done: str, nothing: str) ->
 
 
 @click.command(cls=Command)
-@click.argument("host", type=click.Choice(tuple(HOSTS)))
-@click.option(
-    "--scope",
-    type=click.Choice(SCOPES),
-    default="project",
-    show_default=True,
-    help="project: the file the team shares; local: the one beside it, yours; user: the one in your home.",
-)
-@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@_host
+@_scope
+@_dry_run
 @pass_call
 def connect(call: Call, host: str, scope: str, dry_run: bool) -> None:
-    """Put the hooks for HOST into its settings; everything else in them stays byte for byte.
+    """Put the recall hook into HOST's settings; everything else in them stays byte for byte.
+
+    Run it in the folder of the project in which the agent works. Hosts: claude-code.
 
     Example: cd my-project && ctxrepo connect claude-code --workspace ~/team-context
     """
     from ctxrepo.hooks import connect as hosts
 
     with call.open() as repo:
-        change = hosts.connect(
-            host, workspace=str(repo.layout.root), scope=scope, user=call.options.get("user"), dry_run=dry_run
-        )
-    _emit(call, change, dry_run, f"{host} now recalls from {repo.layout.root}.", f"{host} is connected already.")
+        root, user = repo.layout.root, call.user
+        change = hosts.connect(host, workspace=root, scope=scope, user=user, dry_run=dry_run)
+        whose = repo.user
+    undo = f"ctxrepo disconnect {host}" + (f" --scope {scope}" if scope != "local" else "")
+    done = f"{host} now recalls {whose}'s memory from {root}. Take it out again with: {undo}"
+    _emit(call, change, dry_run, done, f"{host} is connected already; nothing was changed.")
 
 
 @click.command(cls=Command)
-@click.argument("host", type=click.Choice(tuple(HOSTS)))
-@click.option("--scope", type=click.Choice(SCOPES), default="project", show_default=True)
-@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@_host
+@_scope
+@_dry_run
 @pass_call
 def disconnect(call: Call, host: str, scope: str, dry_run: bool) -> None:
-    """Take the hooks of ctxrepo out of HOST's settings again, and nothing else.
+    """Take the hook out of HOST's settings again, and nothing else.
 
-    With --workspace only those of that workspace.
+    With --workspace only that of this workspace.
+
+    Example: ctxrepo disconnect claude-code
     """
     from ctxrepo.hooks import connect as hosts
 
-    change = hosts.disconnect(host, workspace=call.options.get("workspace"), scope=scope, dry_run=dry_run)
-    _emit(call, change, dry_run, f"{host} is disconnected.", f"{host} was not connected there.")
+    change = hosts.disconnect(host, workspace=call.workspace, scope=scope, dry_run=dry_run)
+    _emit(call, change, dry_run, f"{host} is disconnected.", f"{change.path} holds no hook of ctxrepo.")
 
 
 @click.command(cls=Command, context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, metavar="HOST EVENT")
 def hook(arguments: tuple[str, ...]) -> None:
-    """Answer one event of an agent host: its JSON on stdin, at most one JSON object on stdout.
+    """Answer one event of an agent host; its own settings call this.
+
+    Reads the host's JSON on stdin and prints at most one JSON object; never fails.
 
     Example: echo '{"prompt": "…"}' | ctxrepo hook claude-code user-prompt-submit --workspace DIR
     """

@@ -1,23 +1,54 @@
 """`ctxrepo demo`: a copy of the example workspace comes alive and does the main job before your eyes.
 
 Every line after `$` is a command that can be typed; the demo runs it through the same entry as the
-shell does, so what it shows is what a user gets.
+shell does, so what it shows is what a user gets.  The hook alone runs as a process of its own, as an
+agent host starts it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ctxrepo.cli import output
 from ctxrepo.errors import NotFound, Refused
 from ctxrepo.workspace.layout import MARKER, MEMORY
 from ctxrepo.workspace.setup import init_workspace
+
+PROJECT = "github.com/lantern-tea/billing"
+PROMPT = "周五聚餐能点辣菜吗"
+
+
+class Step(NamedTuple):
+    """One command of the demo, and the sentence above it."""
+
+    sentence: str
+    arguments: tuple[str, ...]
+
+
+STEPS = (
+    Step("A prompt recalls what matters to it, scored and with its source.", ("recall", PROMPT)),
+    Step("Small talk recalls nothing.", ("recall", "谢谢，早点休息")),
+    Step(
+        "With --knowledge the team's reviewed documents answer as well; languages may mix.",
+        ("recall", "what must run before a deploy", "--knowledge", "--project", PROJECT),
+    ),
+    Step(
+        "A new fact is one Markdown file and one commit, in your private repository.",
+        ("memory", "add", "发布窗口改到周二 release window moved to Tuesday", "--kind", "decision", "--project", "*"),
+    ),
+    Step("The history of everything is git's; any line of it can be undone.", ("log", "--limit", "2")),
+)
 
 
 def example_folder() -> Path:
@@ -34,72 +65,105 @@ def example_folder() -> Path:
 
 def make_live(directory: Path, user: str) -> list[str]:
     """Copies the example to `directory` and gives every user in it a private store; `user` owns the clone."""
-    if directory.exists() and any(directory.iterdir()):
-        raise Refused(f"{directory} is not empty.", hint="ctxrepo demo ./another-folder")
-    shutil.copytree(example_folder(), directory, dirs_exist_ok=True)
-    users = sorted(folder.name for folder in (directory / MEMORY).iterdir() if folder.is_dir())
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise Refused(f"{directory} is there already and not empty.", hint="ctxrepo demo ./another-folder")
+    example = example_folder()
+    users = sorted(folder.name for folder in (example / MEMORY).iterdir() if folder.is_dir())
     if user not in users:
         raise NotFound(f"The example has no user {user!r}.", hint=f"ctxrepo demo --user {users[0]}")
+    shutil.copytree(example, directory, dirs_exist_ok=True)
     for each in [*(name for name in users if name != user), user]:
         init_workspace(str(directory), user=each)
     return users
 
 
-def run_demo(directory: str | None, user: str) -> None:
+def run_demo(directory: str | None, user: str, *, as_json: bool = False) -> None:
     """Makes the live copy and runs the main job on it, printing each command and its answer."""
     place = Path(directory).resolve() if directory else Path(tempfile.mkdtemp(prefix="ctxrepo-demo-"))
     users = make_live(place, user)
-    output.line(f"A live copy of the example workspace: {place} (users: {', '.join(users)}; you are {user})")
-    _show(place, ["status"], "What is here: a team store, a private store for each user, a tasks store.")
-    _show(place, ["recall", "周五聚餐能点辣菜吗", "--explain"], "A prompt recalls what matters to it, and says why.")
-    _show(
-        place,
-        ["recall", "退款多久到账", "--knowledge"],
-        "With --knowledge the team's reviewed documents answer as well.",
+    with _standing_in(place):
+        if as_json:
+            shown = [{"sentence": step.sentence, "command": _shown(step), "output": _answer(step)} for step in STEPS]
+            output.emit(
+                {"workspace": str(place), "user": user, "users": users, "steps": shown}, as_json=True, text=lambda: None
+            )
+            return
+        output.line(f"A live copy of the example workspace, as {user} of a small tea company sees it: {place}")
+        for number, step in enumerate(STEPS, 1):
+            _introduce(number, step.sentence, _shown(step))
+            output.block(_answer(step))
+    _introduce(
+        len(STEPS) + 1,
+        "The agent gets it without asking: this is what its hook adds to the prompt.",
+        f'echo \'{{"prompt": "{PROMPT}", …}}\' | ctxrepo hook claude-code user-prompt-submit',
     )
-    _show(
-        place,
-        ["memory", "add", "发布窗口改到周二 release window moved to Tuesday", "--kind", "decision", "--project", "*"],
-        "A new fact is one file and one commit in your private repository.",
-    )
-    _show(place, ["log", "--limit", "3"], "The operation log is the git log.")
-    _hook(place, user, "周五聚餐能点辣菜吗")
+    output.block(_injected(place, user))
     output.line()
-    output.line(f"Go on: cd {place} && {sys.argv[0]} memory list")
+    output.line(f"Look around: cd {shlex.quote(str(place))} && {shlex.quote(_command())} status")
 
 
-def _show(place: Path, arguments: list[str], sentence: str) -> None:
-    """Prints and runs one command in the workspace."""
+def _introduce(number: int, sentence: str, command: str) -> None:
     output.line()
-    output.line(f"# {sentence}")
-    shown = " ".join(f'"{word}"' if " " in word or word == "*" or not word.isascii() else word for word in arguments)
-    output.line(f"$ ctxrepo {shown}")
-    sys.stdout.flush()
-    subprocess.run([sys.executable, "-m", "ctxrepo", *arguments], cwd=place, check=True)
+    output.heading(f"{number}. {sentence}")
+    output.line(f"$ {command}")
 
 
-def _hook(place: Path, user: str, prompt: str) -> None:
-    """Fires the recall hook as an agent host does and prints what the agent would be given."""
-    output.line()
-    output.line("# What an agent is given at that prompt (the hook answers JSON; this is its text).")
-    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "demo", "cwd": str(place), "prompt": prompt}
-    output.line(f'$ echo \'{{"prompt": "{prompt}", …}}\' | ctxrepo hook claude-code user-prompt-submit')
+def _shown(step: Step) -> str:
+    quoted = (f'"{word}"' if " " in word or word == "*" or not word.isascii() else word for word in step.arguments)
+    return f"ctxrepo {' '.join(quoted)}"
+
+
+def _answer(step: Step) -> str:
+    """What the command prints for people.
+
+    Raises:
+        Refused: it failed; what it said stands in the details.
+    """
+    from ctxrepo.cli.main import run
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        code = run(list(step.arguments))
+    if code:
+        raise Refused(
+            f"`{_shown(step)}` ended with exit code {code}.",
+            hint="ctxrepo doctor",
+            details=said.getvalue().splitlines(),
+        )
+    return said.getvalue()
+
+
+@contextlib.contextmanager
+def _standing_in(place: Path) -> Iterator[None]:
+    """The demo's folder as the current one, with no other workspace or user chosen by the environment."""
+    before = {name: os.environ.pop(name) for name in ("CTXREPO_WORKSPACE", "CTXREPO_USER") if name in os.environ}
+    here = os.getcwd()
+    os.chdir(place)
+    try:
+        yield
+    finally:
+        os.chdir(here)
+        os.environ.update(before)
+
+
+def _injected(place: Path, user: str) -> str:
+    """What an agent is given at the prompt: the hook's answer, fired as a host does."""
+    payload = {"hook_event_name": "UserPromptSubmit", "session_id": "demo", "cwd": str(place), "prompt": PROMPT}
+    call = ["hook", "claude-code", "user-prompt-submit", "--workspace", str(place), "--user", user]
     answer = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "ctxrepo",
-            "hook",
-            "claude-code",
-            "user-prompt-submit",
-            "--workspace",
-            str(place),
-            "--user",
-            user,
-        ],
+        [sys.executable, "-m", "ctxrepo", *call],
         input=json.dumps(payload).encode(),
         env=os.environ | {"CTXREPO_BACKGROUND": "off"},
         stdout=subprocess.PIPE,
         check=True,
     )
-    output.line(json.loads(answer.stdout)["hookSpecificOutput"]["additionalContext"])
+    return str(json.loads(answer.stdout)["hookSpecificOutput"]["additionalContext"])
+
+
+def _command() -> str:
+    """How this installation is called from anywhere."""
+    found = shutil.which("ctxrepo")
+    mine = Path(sys.argv[0]).resolve()
+    if found and Path(found).resolve() == mine:
+        return "ctxrepo"
+    return str(mine) if mine.name == "ctxrepo" else f"{sys.executable} -m ctxrepo"

@@ -1,59 +1,70 @@
-"""The commands that concern the whole workspace: set-up, state, history, recall."""
+"""The commands that concern the whole workspace: set-up, state, checks, indexes."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
 import click
 
 from ctxrepo.cli import output
-from ctxrepo.cli.main import Call, Command
+from ctxrepo.cli.main import Call, Command, pass_call
 
-SUMMARY = 100
-"""Characters of a hit's text in a table; `--json` gives all of it."""
-
-pass_call = click.make_pass_decorator(Call, ensure=True)
+SHORT = 10
+_SHOWN = 10
+INVALID = 4
 
 
 def register(root: click.Group) -> None:
     """Adds the commands to `ctxrepo`."""
-    for command in (init, demo, status, check, doctor, sync, watch, log, show, why, undo, recall):
+    for command in (init, demo, status, check, doctor, sync, watch):
         root.add_command(command)
 
 
 @click.command(cls=Command)
-@click.argument("directory", default=".", type=click.Path(file_okay=False))
+@click.argument("directory", required=False, metavar="[DIR]")
 @pass_call
-def init(call: Call, directory: str) -> None:
-    """Make DIRECTORY a workspace, or complete a cloned one; creates only what is missing.
+def init(call: Call, directory: str | None) -> None:
+    """Make DIR a workspace, or complete a cloned one; creates only what is missing.
+
+    Without DIR the current folder is meant. A second user of the same folder is added with --user.
 
     Example: ctxrepo init team-context --user me
     """
     from ctxrepo.workspace.setup import init_workspace
 
-    made = init_workspace(call.options.get("workspace") or directory, user=call.options.get("user"))
+    place = directory or call.workspace or "."
+    made = init_workspace(place, user=call.user)
 
     def text() -> None:
-        output.line(f"Workspace {made['root']} is ready for {made['user']}.")
+        output.heading(f"Workspace {made['root']} is ready for {made['user']}.")
         for what in made["created"]:
             output.line(f"  + {what}")
-        output.line('Next: ctxrepo memory add "…" ; ctxrepo connect claude-code')
+        if not made["created"]:
+            output.line("  Nothing was missing.")
+        for note in made["notes"]:
+            output.line(f"  {note}")
+        there = "" if os.path.realpath(made["root"]) == os.path.realpath(os.getcwd()) else f"cd {place} && "
+        output.line(f'Next: {there}ctxrepo memory add "…"')
+        output.line(f"      cd your-project && ctxrepo connect claude-code --workspace {made['root']}")
 
     call.emit(made, text)
 
 
 @click.command(cls=Command)
-@click.argument("directory", required=False, type=click.Path(file_okay=False))
+@click.argument("directory", required=False, metavar="[DIR]")
 @pass_call
 def demo(call: Call, directory: str | None) -> None:
-    """Turn a copy of the example workspace into a live one and show the main job on it.
+    """Bring a copy of the example workspace to life in DIR and show the main job on it.
+
+    Without DIR a temporary folder is used.
 
     Example: ctxrepo demo ./demo
     """
     from ctxrepo.cli.demo import run_demo
 
-    run_demo(directory, call.options.get("user") or "mei")
+    run_demo(directory or call.workspace, call.user or "mei", as_json=call.as_json)
 
 
 @click.command(cls=Command)
@@ -62,62 +73,95 @@ def status(call: Call) -> None:
     """Show whose workspace this is, what its stores hold, and what waits for attention."""
     with call.open() as repo:
         found = repo.status()
+    call.emit(found, lambda: _print_status(found))
 
-    def text() -> None:
-        output.line(f"Workspace {found['workspace']}")
-        output.line(f"User {found['user']}, agent {found['agent']}, project {found['project']}")
-        output.line("Watcher: running" if found["watching"] else "Watcher: not running (start it with `ctxrepo watch`)")
-        rows = [(s["name"], s["assets"], s["problems"], s["outside_edits"], s["branch"]) for s in found["stores"]]
-        output.table(("store", "assets", "problems", "unsaved edits", "branch"), rows)
-        for finding in found["attention"]:
-            output.line(f"! {finding}")
 
-    call.emit(found, text)
+def _print_status(found: dict[str, Any]) -> None:
+    output.heading(f"Workspace {found['workspace']}")
+    output.line(f"User {found['user']}, agent {found['agent']}, project {found['project']}")
+    watching = "running" if found["watching"] else "not running; `ctxrepo watch` keeps the indexes fresh"
+    output.line(f"Watcher {watching}")
+    output.line()
+    rows = [(s["name"], s["assets"], s["problems"], s["outside_edits"], s["branch"]) for s in found["stores"]]
+    output.table(("store", "assets", "problems", "unsaved edits", "branch"), rows)
+    for store in found["stores"]:
+        edits = store.get("edits", [])
+        if edits:
+            what = "edited, not yet committed" if store["name"].startswith("team") else "edited by hand, not yet saved"
+            output.line()
+            output.line(f"{store['name']}: {what}")
+            for path in edits[:_SHOWN]:
+                output.line(f"  {path}")
+            if store["outside_edits"] > _SHOWN:
+                output.line(f"  … {store['outside_edits'] - _SHOWN} more")
+            private = not store["name"].startswith("team")
+            output.line(f"  {'ctxrepo sync saves them' if private else 'commit them with git'}")
+    if any(store["problems"] for store in found["stores"]):
+        output.line("! Some files cannot be read: ctxrepo check")
+    for finding in found["attention"]:
+        output.line(f"! {finding}")
 
 
 @click.command(cls=Command)
 @click.argument("paths", nargs=-1, metavar="[PATH…]")
 @click.option("--staged", is_flag=True, help="Check what the next commit of the team store would hold.")
+@click.option("--range", "between", metavar="A...B", help="Check what the commits from A to B changed, as B holds it.")
 @pass_call
-def check(call: Call, paths: tuple[str, ...], staged: bool) -> None:
-    """Check assets and print every problem as `path:line: field: message`; exit code 4 if any is an error."""
-    with call.open() as repo:
-        problems = repo.check(paths, staged=staged)
-    errors = [problem for problem in problems if problem.level == "error"]
+def check(call: Call, paths: tuple[str, ...], staged: bool, between: str | None) -> None:
+    """Check assets; print every problem as `path:line: field: message`.
+
+    Needs no user and no private store, so it runs in CI and as a pre-commit hook. Exit code 4 if anything is an error;
+    a warning alone is none.
+
+    Example: ctxrepo check --staged
+    """
+    from ctxrepo.api import check_workspace
+
+    found = check_workspace(call.workspace, paths, user=call.user, staged=staged, between=between)
 
     def text() -> None:
-        for problem in problems:
-            mark = "" if problem.level == "error" else " (warning)"
-            output.line(f"{problem.path}:{problem.line}: {problem.field}: {problem.message}{mark}")
-        if not problems:
-            output.line("No problems.")
+        for problem in found["results"]:
+            output.line(problem["text"])
+        if found["results"]:
+            output.note(f"{_count(found['errors'], 'error')}, {_count(found['warnings'], 'warning')}.")
+        else:
+            output.line(f"{_count(found['checked'], 'asset')} checked, no problems.")
 
-    fields = ("path", "line", "field", "message", "level")
-    call.emit({"results": [{name: getattr(problem, name) for name in fields} for problem in problems]}, text)
-    if errors:
-        sys.stdout.flush()
-        raise click.exceptions.Exit(4)
+    call.emit(found, text)
+    if found["errors"]:
+        raise click.exceptions.Exit(INVALID)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 @click.command(cls=Command)
 @click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
 @pass_call
 def doctor(call: Call, fix: bool) -> None:
-    """Look for damage: missing repositories, planted files, lost folders, stale state."""
+    """Look for damage: missing repositories, planted files, lost folders, stale state.
+
+    Exit code 1 while anything is left to repair.
+
+    Example: ctxrepo doctor --fix
+    """
     with call.open() as repo:
         found = repo.doctor(fix=fix)
+    left = [finding for finding in found["results"] if not finding["fixed"]]
 
     def text() -> None:
         for finding in found["results"]:
-            state = "fixed" if finding["fixed"] else "found"
-            output.line(f"{state}: {finding['message']}")
-            if not finding["fixed"]:
-                output.line(f"  {finding['fix']}")
+            output.line(f"{'fixed' if finding['fixed'] else 'found'}: {finding['message']}")
+        for done in found["done"]:
+            output.line(f"  {done}")
         if not found["results"]:
             output.line("Everything is in order.")
+        for fix_command in dict.fromkeys(finding["fix"] for finding in left if finding["fix"]):
+            output.line(f"Repair with: {fix_command}")
 
     call.emit(found, text)
-    if any(not finding["fixed"] for finding in found["results"]):
+    if left:
         raise click.exceptions.Exit(1)
 
 
@@ -125,21 +169,21 @@ def doctor(call: Call, fix: bool) -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing, not even progress.")
 @pass_call
 def sync(call: Call, quiet: bool) -> None:
-    """Bring indexes up to date and commit hand edits of the private stores."""
+    """Bring the indexes up to date and commit hand edits of the private stores."""
     with call.open() as repo:
         found = repo.sync_all(progress=None if quiet or call.as_json else _progress)
-    if quiet:
-        return
+    if not quiet:
+        call.emit(found, lambda: _print_sync(found))
 
-    def text() -> None:
-        for store in found["results"]:
-            counts = ", ".join(f"{store[name]} {name}" for name in ("added", "changed", "removed") if store[name])
-            saved = f"; hand edits saved as {store['snapshot'][:10]}" if store["snapshot"] else ""
-            output.line(f"{store['name']}: {counts or 'nothing new'}{saved}")
-            for problem in store["problems"]:
-                output.note(problem)
 
-    call.emit(found, text)
+def _print_sync(found: dict[str, Any]) -> None:
+    for store in found["results"]:
+        done = [f"{store[name]} {name}" for name in ("added", "changed", "removed") if store[name]]
+        done += ["index made anew"] if store.get("rebuilt") else []
+        done += [f"hand edits saved as {store['snapshot'][:SHORT]}"] if store["snapshot"] else []
+        output.line(f"{store['name']}: {', '.join(done) or 'up to date'}")
+        for problem in store["problems"]:
+            output.note(f"  {problem}")
 
 
 def _progress(name: str, done: int, total: int) -> None:
@@ -152,112 +196,11 @@ def _progress(name: str, done: int, total: int) -> None:
 @click.option("--poll", is_flag=True, help="Poll instead of using the system's file events.")
 @pass_call
 def watch(call: Call, poll: bool) -> None:
-    """Keep the indexes fresh and commit hand edits of private stores after a quiet period."""
-    with call.open() as repo:
-        repo.watch(poll=poll, say=output.note)
+    """Keep the indexes fresh, and commit hand edits of private stores after a quiet period.
 
-
-@click.command(cls=Command)
-@click.argument("ref", required=False)
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
-@pass_call
-def log(call: Call, ref: str | None, limit: int) -> None:
-    """List operations, newest first: of the whole workspace, or of one asset or path."""
-    with call.open() as repo:
-        found = repo.log(ref, limit=limit)
-
-    def text() -> None:
-        rows = [(e["id"][:10], e["time"], e["store"], e["op"], e["actor"], e["subject"]) for e in found["results"]]
-        output.table(("id", "time", "store", "op", "actor", "what"), rows)
-
-    call.emit(found, text)
-
-
-@click.command(cls=Command)
-@click.argument("ref")
-@pass_call
-def show(call: Call, ref: str) -> None:
-    """Show an asset (path, id, beginning or tail of its id) or an operation (commit id) with its diff."""
-    with call.open() as repo:
-        found = repo.show(ref)
-    heading = found.get("path") or f"{found['id']} {found.get('subject', '')}"
-    call.emit(
-        found, lambda: output.line(f"{heading}\n{(found.get('source_text') or found.get('diff') or '').rstrip()}")
-    )
-
-
-@click.command(cls=Command)
-@click.argument("ref")
-@pass_call
-def why(call: Call, ref: str) -> None:
-    """Say why an asset is believed: its source, age, validity, what it replaced, and every change."""
-    with call.open() as repo:
-        found = repo.why(ref)
-
-    def text() -> None:
-        output.line(f"{found['path']}  {found['title']}")
-        for sentence in found["because"]:
-            output.line(f"  {sentence}")
-        for entry in found["history"]:
-            reason = f": {entry['reason']}" if entry["reason"] else ""
-            output.line(
-                f"  {entry['time']}  {entry['op'] or entry['subject']} by {entry['actor']}{reason}  {entry['id'][:10]}"
-            )
-
-    call.emit(found, text)
-
-
-@click.command(cls=Command)
-@click.argument("op")
-@pass_call
-def undo(call: Call, op: str) -> None:
-    """Undo one operation (commit id from `ctxrepo log`) with a new commit."""
-    with call.open() as repo:
-        found = repo.undo(op)
-    what = f"{found['undone'][:10]} ({found['subject']})"
-    done = f"Undid {what} with {found['commit'][:10]}." if found["commit"] else f"Nothing of {what} is left to undo."
-    call.emit(found, lambda: output.line(done))
-
-
-@click.command(cls=Command)
-@click.argument("query")
-@click.option("--knowledge", is_flag=True, help="Recall from the shared knowledge as well.")
-@click.option("--limit", type=click.IntRange(1, 200), help="At most so many; the setting recall.limit when not given.")
-@click.option(
-    "--threshold", type=click.FloatRange(0, 1), help="Least relevance; the setting recall.threshold when not given."
-)
-@click.option("--explain", is_flag=True, help="Show every factor, and what was left out and why.")
-@pass_call
-def recall(call: Call, query: str, knowledge: bool, limit: int | None, threshold: float | None, explain: bool) -> None:
-    """Recall what the prompt QUERY would bring back.
-
-    Example: ctxrepo recall "周五聚餐能点辣菜吗" --explain
+    Runs until Ctrl-C; what it does it says on stderr.
     """
     with call.open() as repo:
-        found = repo.recall(query, knowledge=knowledge, limit=limit, threshold=threshold, explain=explain)
-    call.emit(found, lambda: print_hits(found))
-
-
-def print_hits(found: dict[str, Any]) -> None:
-    """Hits as a table, with factors and omissions when they were asked for."""
-    rows = [(h["relevance"], h["tail"], h["kind"], h["created"][:10], _summary(h)) for h in found["results"]]
-    if rows:
-        output.table(("relevance", "id", "kind", "created", "text"), rows)
-    else:
-        output.line("Nothing recalled.")
-    if "left_out" not in found:
-        return
-    output.line()
-    output.line(f"terms: {' '.join(found['terms'])}")
-    asked = ", ".join(f"{name} {found[name]}" for name in ("user", "agent", "project", "threshold"))
-    output.line(f"asked for: {asked}")
-    for hit in found["results"]:
-        output.line(f"{hit['tail']}: " + ", ".join(f"{name} {value}" for name, value in hit["factors"].items()))
-    for left in found["left_out"]:
-        output.line(f"left out {left['tail']}: {left['why']}  {_summary(left)}")
-
-
-def _summary(hit: dict[str, Any]) -> str:
-    """The first words of a hit; a document is named by its title first."""
-    text = " ".join(f"{hit.get('title', '')} {hit['text']}".split())
-    return text if len(text) <= SUMMARY else text[: SUMMARY - 1] + "…"
+        repo.watch(poll=poll, say=output.note)
+        stopped = {"workspace": repo.layout.root, "stopped": True}
+    call.emit(stopped, lambda: None)

@@ -61,15 +61,6 @@ def month_folder(now: str, entries: Callable[[str], int], limit: int) -> str:
     return f"{month}.{part}"
 
 
-def matches(row: Mapping[str, Any], *, kind: str | None, status: str | None, project: str | None) -> bool:
-    """Whether a listed fact passes the filters of `memory list`; None lets everything pass."""
-    return (
-        (kind is None or row["kind"] == kind)
-        and (status is None or row["status"] == status)
-        and (project is None or row["project"] in (project, EVERYWHERE))
-    )
-
-
 def joined(values: Iterable[str]) -> list[str]:
     """Distinct non-empty values in their first order, as list fields keep them."""
     return list(dict.fromkeys(value.strip() for value in values if value.strip()))

@@ -3,18 +3,24 @@
 It works without an index and without a user, because it also runs as a pre-commit hook and on a
 machine that has only the team store.  What is checked beyond the files' own tables: names of folders that another
 system could not hold or tell apart, ids that two files claim, private paths in the team's repository.
+
+Content comes from the working tree, from git's index (`staged`: inside a pre-commit hook from the index that
+git is about to commit, which for `git commit -a` is not the usual one), or from a commit (`between`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
 
 from ctxrepo.asset.check import Problem, check, unreadable
 from ctxrepo.asset.frontmatter import FrontmatterError, Parsed, check_size, decode, parse, parse_plain
 from ctxrepo.asset.kinds import KINDS, kind_of
-from ctxrepo.errors import Invalid, UsageFault
-from ctxrepo.store.guards import claims_private
+from ctxrepo.errors import Invalid, NotFound, UsageFault
+from ctxrepo.store.git import Git, GitFailed
+from ctxrepo.store.guards import claims_private, planted_paths
 from ctxrepo.store.private import team_store
 from ctxrepo.text.names import confined, refuse_lookalike
 from ctxrepo.workspace.layout import MARKER, MEMORY, TASKS, Layout, memory_of
@@ -24,7 +30,14 @@ _TEAM_PLACES = (MARKER, "access.yaml", "knowledge", "skills")
 _PRIVATE = "lies in a private folder, which the team's repository must not hold; `ctxrepo doctor --fix` takes it out."
 
 
-def problems(layout: Layout, user: str | None, paths: Sequence[str] = (), *, staged: bool = False) -> list[Problem]:
+def check_workspace(
+    layout: Layout,
+    user: str | None,
+    paths: Sequence[str] = (),
+    *,
+    staged: bool = False,
+    between: str | None = None,
+) -> dict[str, Any]:
     """Every problem, in the order of the paths.
 
     Args:
@@ -32,33 +45,74 @@ def problems(layout: Layout, user: str | None, paths: Sequence[str] = (), *, sta
         user: whose private stores are checked too; None checks the team store alone.
         paths: files or folders to check; all assets when empty.
         staged: check what the next commit of the team store would hold instead of the working tree.
+        between: check what the commits `A...B` changed, as B holds it.
+
+    Returns:
+        `results` (path, line, field, message, level, and `text`, the line that is printed), and how many files
+        were `checked`, how many `errors` and `warnings` there are.
 
     Raises:
-        UsageFault: a path that is not in the workspace.
+        UsageFault: a path that is not in the workspace, or two things to check at once.
+        NotFound: no such path, or no such commit.
     """
-    if staged:
-        found = [problem for path, data in _staged(layout) for problem in _of_file(path, data, new=True)]
-        return sorted(found)
-    chosen = [_inside(layout, path) for path in paths] or [*_TEAM_PLACES, *([memory_of(user), TASKS] if user else [])]
+    if sum((bool(paths), staged, between is not None)) > 1:
+        raise UsageFault("Paths, --staged and --range exclude each other.", hint="ctxrepo check --staged")
+    if staged or between is not None:
+        git = team_store(layout.root, layout.git_dir).git
+        contents = dict(_staged(git, layout) if between is None else _between(git, between))
+        ids: dict[str, str] = {}
+        found = [problem for path, data in contents.items() for problem in _of_file(path, data, ids, new=True)]
+        return _report(found, len(contents))
+    return _of_tree(layout, user, paths)
+
+
+def _report(found: Iterable[Problem], checked: int) -> dict[str, Any]:
+    problems = sorted(set(found))
+    fields = ("path", "line", "field", "message", "level")
+    return {
+        "results": [{name: getattr(each, name) for name in fields} | {"text": str(each)} for each in problems],
+        "checked": checked,
+        "errors": sum(problem.level == "error" for problem in problems),
+        "warnings": sum(problem.level != "error" for problem in problems),
+    }
+
+
+def _of_tree(layout: Layout, user: str | None, paths: Sequence[str]) -> dict[str, Any]:
+    """Problems of the files on disk; of all of them also what only shows in the whole."""
+    chosen = [_inside(layout, path) for path in paths]
+    places = chosen or [*_TEAM_PLACES, *([memory_of(user), TASKS] if user else [])]
     ids: dict[str, str] = {}
-    found = []
-    for path, full in _files(layout, chosen):
+    found: list[Problem] = []
+    checked = 0
+    for path, full in _files(layout, places):
         found += _of_disk(path, full, ids)
-    found += _of_names(layout, user)
-    if not paths:
-        found += [Problem(path, 1, "", _PRIVATE, "error") for path in _planted(layout)]
-    return sorted(set(found))
+        checked += 1
+    if not chosen:
+        found += _of_names(layout, user)
+        planted = planted_paths(team_store(layout.root, layout.git_dir))
+        found += [Problem(path, 1, "", _PRIVATE, "error") for path in planted]
+    return _report(found, checked)
 
 
 def _inside(layout: Layout, path: str) -> str:
-    """A path given by a person, from the current folder or the workspace, as a path in the workspace."""
-    for base in (os.getcwd(), layout.root):
+    """A path given by a person, from the current folder or the workspace, as a path in the workspace.
+
+    Raises:
+        NotFound: there is nothing there. UsageFault: it lies outside.
+    """
+    there = False
+    for base in (os.getcwd(), layout.root, layout.private_root):
         full = os.path.join(base, path)
         for root in (layout.root, layout.private_root):
             relative = os.path.relpath(os.path.realpath(full), os.path.realpath(root)).replace(os.sep, "/")
-            if os.path.lexists(full) and not relative.startswith(".."):
-                return "" if relative == "." else relative
-    raise UsageFault(f"{path} is not in the workspace {layout.root}.", hint="ctxrepo check")
+            outside = relative == ".." or relative.startswith("../")
+            if os.path.lexists(full):
+                if not outside:
+                    return "" if relative == "." else relative
+                there = True
+    if there:
+        raise UsageFault(f"{path} is not in the workspace {layout.root}.", hint="ctxrepo check")
+    raise NotFound(f"There is no file or folder {path}.", hint="ctxrepo check")
 
 
 def _place(layout: Layout, path: str) -> str:
@@ -91,15 +145,14 @@ def _of_disk(path: str, full: str, ids: dict[str, str]) -> list[Problem]:
         check_size(os.stat(full).st_size)
         with open(full, "rb") as handle:
             data = handle.read()
-        found = _of_file(path, data, new=False, ids=ids)
     except FrontmatterError as err:
-        found = [unreadable(err, path)]
+        return [unreadable(err, path)]
     except OSError as err:
-        found = [Problem(path, 1, "", f"The file cannot be read: {err.strerror}.", "error")]
-    return found
+        return [Problem(path, 1, "", f"The file cannot be read: {err.strerror}.", "error")]
+    return _of_file(path, data, ids, new=False)
 
 
-def _of_file(path: str, data: bytes, *, new: bool, ids: dict[str, str] | None = None) -> list[Problem]:
+def _of_file(path: str, data: bytes, ids: dict[str, str], *, new: bool) -> list[Problem]:
     if claims_private(path) and new:
         return [Problem(path, 1, "", _PRIVATE, "error")]
     kind = kind_of(path)
@@ -110,17 +163,16 @@ def _of_file(path: str, data: bytes, *, new: bool, ids: dict[str, str] | None = 
         parsed = parse_plain(text) if KINDS[kind].body == "none" else parse(text)
     except FrontmatterError as err:
         return [unreadable(err, path)]
-    found = check(kind, parsed, path, new=new)
-    return found if ids is None else found + _claim(path, parsed, ids)
+    return check(kind, parsed, path, new=new) + _claim(path, parsed, ids)
 
 
 def _claim(path: str, parsed: Parsed, ids: dict[str, str]) -> list[Problem]:
     ident = str(parsed.fields.get("id") or "")
-    first = ids.setdefault(ident, path) if ident else path
+    first = ids.setdefault(ident.upper(), path) if ident else path
     if first == path:
         return []
-    message = f"is also the id of {first}; the next snapshot gives the younger file its own."
-    return [Problem(path, parsed.lines.get("id", 1), "id", message, "error")]
+    mended = "the next snapshot gives the younger file its own" if claims_private(path) else "take it out of the copy"
+    return [Problem(path, parsed.lines.get("id", 1), "id", f"is also the id of {first}; {mended}.", "error")]
 
 
 def _of_names(layout: Layout, user: str | None) -> list[Problem]:
@@ -130,13 +182,10 @@ def _of_names(layout: Layout, user: str | None) -> list[Problem]:
         if folder in (MEMORY, TASKS) and user is None:
             continue
         place = _place(layout, folder)
-        names = (
-            sorted(name for name in os.listdir(place) if os.path.isdir(os.path.join(place, name)))
-            if os.path.isdir(place)
-            else []
-        )
+        listed = sorted(os.listdir(place)) if os.path.isdir(place) else []
+        names = [name for name in listed if not name.startswith(".") and os.path.isdir(os.path.join(place, name))]
         for number, name in enumerate(names):
-            if name.startswith("."):
+            if folder == TASKS and name == "archive":
                 continue
             try:
                 confined(name, what)
@@ -146,17 +195,40 @@ def _of_names(layout: Layout, user: str | None) -> list[Problem]:
     return found
 
 
-def _planted(layout: Layout) -> list[str]:
-    from ctxrepo.store.guards import planted_paths
+def _staged(git: Git, layout: Layout) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of every asset that the index holds otherwise than HEAD."""
+    env = _index_of_hook(layout)
+    listing = git.run("diff", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=d", env=env)
+    for path in _concerned(listing):
+        yield path, git.run("cat-file", "blob", f":{path}", env=env)
 
-    return planted_paths(team_store(layout.root, layout.git_dir))
+
+def _index_of_hook(layout: Layout) -> Mapping[str, str]:
+    """The index that git made for the commit whose hook we run in; empty elsewhere, and for another repository's."""
+    named = os.environ.get("GIT_INDEX_FILE")
+    if not named:
+        return {}
+    full = os.path.realpath(os.path.join(os.getcwd(), named))
+    ours = os.path.dirname(full) == os.path.realpath(layout.git_dir)
+    return {"GIT_INDEX_FILE": full} if ours else {}
 
 
-def _staged(layout: Layout) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of every file that the index holds otherwise than HEAD."""
-    git = team_store(layout.root, layout.git_dir).git
-    listing = git.run("diff", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=d")
+def _between(git: Git, between: str) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of every asset that the commits `A...B`, or `A..B`, changed, as B holds it."""
+    start, _, end = between.partition("...") if "..." in between else between.partition("..")
+    if not start or not end or start.startswith("-") or end.startswith("-"):
+        raise UsageFault(f"{between!r} is no range of commits.", hint="ctxrepo check --range origin/main...HEAD")
+    try:
+        listing = git.run("diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", f"{start}...{end}", "--")
+    except GitFailed as fault:
+        raise NotFound(f"git knows no range {between}: {fault.message}", hint="git log --oneline") from None
+    for path in _concerned(listing):
+        with suppress(GitFailed):  # a submodule has no content
+            yield path, git.run("cat-file", "blob", f"{end}:{path}")
+
+
+def _concerned(listing: bytes) -> Iterator[str]:
     for raw in listing.split(b"\0"):
         path = os.fsdecode(raw)
         if path and (kind_of(path) is not None or claims_private(path)):
-            yield path, git.run("cat-file", "blob", f":{path}")
+            yield path
