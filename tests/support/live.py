@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,12 @@ class Fired:
         return str(inner["additionalContext"])
 
 
-def payload(prompt: object, cwd: str | os.PathLike[str], **fields: object) -> dict[str, object]:
+def payload(prompt: object, folder: str | os.PathLike[str], **fields: object) -> dict[str, object]:
     """What Claude Code sends with a prompt, every field of it."""
     return {
         "session_id": "6f0d3f1e-8a53-4a0e-9f0a-3d1f6b2f7c11",
-        "transcript_path": f"{cwd}/session.jsonl",
-        "cwd": os.fspath(cwd),
+        "transcript_path": f"{folder}/session.jsonl",
+        "cwd": os.fspath(folder),
         "prompt_id": "b7f7ad7c-55d3-4b1c-8c7c-7e6a4a1f0a55",
         "permission_mode": "default",
         "effort": {"level": "high"},
@@ -64,10 +64,15 @@ def payload(prompt: object, cwd: str | os.PathLike[str], **fields: object) -> di
 class Live:
     """A workspace with one user or more; its folder is `root`."""
 
-    def __init__(self, root: Path, *users: str) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
+
+    @classmethod
+    def made(cls, root: Path, *users: str) -> Live:
+        """A workspace for these users, for `me` when none is named; one that is there gets what it lacks."""
         for user in users or ("me",):
             init_workspace(str(root), user=user)
+        return cls(root)
 
     @property
     def local(self) -> Path:
@@ -82,6 +87,17 @@ class Live:
         """Remembers a fact and returns its file."""
         with open_workspace(self.root, user=user, agent=agent) as repo:
             return self.root / repo.memory.add(text, project=project, **fields)["path"]
+
+    def write(self, texts: Iterable[str], *, user: str = "me", folder: str = "facts/by-hand") -> list[Path]:
+        """Facts written by hand, one file each, and indexed."""
+        place = self.mine(user) / folder
+        place.mkdir(parents=True, exist_ok=True)
+        paths = []
+        for number, text in enumerate(texts):
+            paths.append(place / f"{number}.md")
+            paths[-1].write_text(text + "\n", encoding="utf-8")
+        self.sync(user)
+        return paths
 
     def sync(self, user: str = "me") -> dict[str, Any]:
         """What `ctxrepo sync` does."""
@@ -120,7 +136,7 @@ class Live:
         raw: bytes | None = None,
         user: str | None = "me",
         options: Sequence[str] | None = None,
-        cwd: Path | None = None,
+        place: Path | None = None,
         wrap: Sequence[str] = (),
         env: Mapping[str, str | None] | None = None,
         **fields: object,
@@ -130,11 +146,11 @@ class Live:
         Args:
             raw: stdin as it is, instead of the payload of `prompt` and `fields`.
             options: instead of `--workspace` and `--user`.
-            cwd: the folder in which the agent works.
+            place: the folder in which the hook runs and, unless `cwd` says otherwise, the agent works.
             wrap: a command that starts the hook's, such as `env -i`.
             env: variables to set, None takes one away.
         """
-        place = cwd or self.root.parent
+        place = place or self.root.parent
         if options is None:
             options = ["--workspace", str(self.root), *(["--user", user] if user else [])]
         data = json.dumps(payload(prompt, place, **fields), ensure_ascii=False).encode() if raw is None else raw
@@ -142,7 +158,7 @@ class Live:
         return started(
             [*wrap, COMMAND, *EVENT, *options],
             data,
-            cwd=place if place.is_dir() else self.root,
+            cwd=place,
             env={name: value for name, value in changed.items() if value is not None},
         )
 
