@@ -17,7 +17,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import tantivy
 
@@ -26,6 +26,7 @@ from ctxrepo.index import place
 from ctxrepo.index.catalog import Catalog
 from ctxrepo.index.schema import schema
 
+_DEAD = 20_000  # deleted documents that may lie around on top of as many as there are living ones
 _POLL = 0.01  # seconds between two looks at a held lock
 
 
@@ -93,7 +94,8 @@ def sweep(folder: str) -> None:
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path, ignore_errors=True)
         else:
-            os.unlink(path)
+            with suppress(OSError):
+                os.unlink(path)
 
 
 def load_scopes(generation: str) -> dict[str, int]:
@@ -137,12 +139,17 @@ def is_intact(generation: str, catalog: Catalog) -> bool:
         return False
 
 
-def dead_weight(generation: str) -> tuple[int, int]:
-    """(documents that count, documents that were deleted and still take room)."""
+def is_bloated(generation: str) -> bool:
+    """Whether deleted documents take far more room than living ones, which only a rebuild gives back.
+
+    Raises:
+        OSError, ValueError, KeyError: there is no readable index.
+    """
     with open(os.path.join(generation, place.TANTIVY, "meta.json"), encoding="utf-8") as handle:
         segments = json.load(handle)["segments"]
     dead = sum(segment["deletes"]["num_deleted_docs"] for segment in segments if segment["deletes"])
-    return sum(segment["max_doc"] for segment in segments) - dead, dead
+    alive = sum(segment["max_doc"] for segment in segments) - dead
+    return bool(dead > alive + _DEAD)
 
 
 def _replace(path: str, text: str) -> None:

@@ -30,7 +30,7 @@ from ctxrepo.index.catalog import Catalog
 from ctxrepo.index.scan import SUFFIX, Scan, look, scan
 from ctxrepo.index.source import Source
 
-_DEAD = 20_000  # deleted documents that may lie around on top of as many as there are living ones
+_UNKNOWN = "?"  # instead of a tree, while files are judged by a new one
 _NOT_DAMAGE = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -130,7 +130,7 @@ class StoreIndex:
             generation = place.current(self.folder)
             if generation is not None and not damaged:
                 found = self._difference(generation, base)
-                if found is not None and not found.paths and not found.moved:
+                if found is not None and not found:
                     return SyncReport()
             with generations.locked(self.folder, wait):
                 return self._sync_locked(base, progress, damaged)
@@ -212,12 +212,12 @@ class StoreIndex:
             with self._open(generation) as catalog:
                 report = self._change(generation, catalog, found.paths, base, progress)
                 catalog.set_outcasts(found.scan.outcasts)
-            alive, dead = generations.dead_weight(generation)
+            bloated = generations.is_bloated(generation)
         except BaseException as err:
             if not _is_fault(err):
                 raise
             return self._rebuild(base, progress, f"it was damaged: {err}")
-        if dead > alive + _DEAD:
+        if bloated:
             return self._rebuild(base, progress, "it held more deleted documents than living ones")
         return report
 
@@ -253,7 +253,7 @@ class StoreIndex:
                 moved = base is not None and base.id != catalog.meta("base")
                 if not paths and not moved:
                     catalog.set_outcasts(found.outcasts)
-                return _Difference(paths, moved, found)
+                return _Difference(paths, moved, generations.is_bloated(generation), found)
         except sqlite3.DatabaseError as err:
             if not _is_damage(err):
                 raise
@@ -288,9 +288,12 @@ class StoreIndex:
     def _change(
         self, generation: str, catalog: Catalog, paths: list[str], base: DefaultTree | None, progress: Progress | None
     ) -> SyncReport:
-        if base is not None and base.id != catalog.meta("base"):
+        moved = base is not None and base.id != catalog.meta("base")
+        if base is not None and moved:
             paths = list(dict.fromkeys([*paths, *_move_base(catalog, base)]))
         outcome = Batch(generation, catalog, self._source, progress).apply(paths)
+        if base is not None and moved:
+            _remember_base(catalog, base)
         return _report(outcome, catalog)
 
     def _rebuild(self, base: DefaultTree | None, progress: Progress | None, reason: str) -> SyncReport:
@@ -302,6 +305,8 @@ class StoreIndex:
                 paths = [path for path in found.files if self._source.is_asset(path)]
                 catalog.set_outcasts(found.outcasts)
                 outcome = Batch(generation, catalog, self._source, progress).apply(paths)
+                if base is not None:
+                    _remember_base(catalog, base)
                 report = _report(outcome, catalog)
             generations.publish(self.folder, generation)
         generations.sweep(self.folder)
@@ -313,20 +318,33 @@ class StoreIndex:
 class _Difference:
     paths: list[str]
     moved: bool
+    bloated: bool
     scan: Scan
+
+    def __bool__(self) -> bool:
+        return bool(self.paths) or self.moved or self.bloated
 
 
 def _move_base(catalog: Catalog, base: DefaultTree) -> list[str]:
-    """Take the default branch's new tree; returns the files of which another thing is reviewed now."""
+    """Take the default branch's new tree; returns the files of which another thing is reviewed now.
+
+    Until `_remember_base`, which comes after these were indexed, the catalog counts as knowing no tree: a process
+    killed in between leaves no file judged by the old one.
+    """
     old = catalog.meta("base")
-    moved = base.changed_since(old) if old and base.id else None
+    moved = base.changed_since(old) if old and old != _UNKNOWN and base.id else None
     with catalog.writing():
         if moved is None:
             catalog.replace_base({path: blob for path, blob in base.blobs().items() if path.endswith(SUFFIX)})
         else:
             catalog.move_base({path: blob for path, blob in moved.items() if path.endswith(SUFFIX)})
-        catalog.set_meta("base", base.id)
+        catalog.set_meta("base", _UNKNOWN)
     return catalog.misjudged(None if moved is None else list(moved))
+
+
+def _remember_base(catalog: Catalog, base: DefaultTree) -> None:
+    with catalog.writing():
+        catalog.set_meta("base", base.id)
 
 
 def _report(outcome: Outcome, catalog: Catalog) -> SyncReport:

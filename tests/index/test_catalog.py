@@ -190,6 +190,27 @@ def test_a_moved_branch_changes_what_is_reviewed_without_a_file_changing(tmp_pat
     assert team.found() == DOCUMENTS
 
 
+def test_a_kill_while_the_branch_moves_leaves_nobody_judged_by_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next sync looks at everything again."""
+    team = Team(tmp_path)
+    first = Tree("tree1", {})
+    team.index.sync(first)
+
+    def torn(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ctxrepo.index.writer.Batch.apply", torn)
+    second = Tree("tree2", team.blobs(), {"tree1": first})
+    with pytest.raises(KeyboardInterrupt):
+        team.index.sync(second)
+    monkeypatch.undo()
+    assert team.index.sync(second)
+    assert team.reviewed() == DOCUMENTS
+    assert not team.index.sync(second)
+
+
 def test_a_team_store_is_its_shared_folders_and_nothing_else(tmp_path: Path) -> None:
     """Private memory beside it, originals and files that are no assets are not in its index."""
     team = Team(tmp_path)
