@@ -17,9 +17,11 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctxrepo.errors import Conflict, NotFound, Refused, UsageFault
+from ctxrepo.store import remote
 from ctxrepo.store.fastimport import Entry
 from ctxrepo.store.files import EXECUTABLE, REGULAR, etag
 from ctxrepo.store.git import GitFailed, pathspecs
@@ -52,6 +54,13 @@ class FileChange:
     path: str
     old: Entry | None
     new: Entry | None
+
+
+class Undone(NamedTuple):
+    """What an undo did."""
+
+    commit: str | None  # the new commit; None when nothing was left to undo
+    note: str | None  # what the person should know, such as files that could not follow a published change
 
 
 def log(
@@ -153,11 +162,8 @@ def undo(
     session: str | None = None,
     reason: str | None = None,
     now: datetime | None = None,
-) -> str | None:
-    """Takes one commit back with a new commit.
-
-    Returns:
-        The id of the new commit, None when there is nothing left to undo.
+) -> Undone:
+    """Takes one commit back with a new commit; in a team store with an upstream, on its tip and published.
 
     Raises:
         Conflict: one of its paths was changed since, in the history or on disk; nothing was written.
@@ -170,13 +176,16 @@ def undo(
             f"{target.id[:12]} is a merge; undo the commits that it brought one by one.",
             hint=f"git -C {store.root} revert -m 1 {target.id[:12]}",
         )
-    if store.git.result("merge-base", "--is-ancestor", target.id, "HEAD", ok=(0, 1)).returncode:
-        raise NotFound(f"The branch of {store.name} does not hold {target.id[:12]}.", hint="ctxrepo log")
-    with store.transaction(
+    where = None if store.private else remote.upstream(store)
+    begin = store.transaction if where is None else partial(remote.published, store)
+    with begin(
         "undo", actor=actor, agent=agent, session=session, reason=reason, now=now,
         subject=f"undo: {target.subject}", trailers=[("Ctx-Undo", target.id)],
     ) as tx:  # fmt: skip
-        current = _current(store, target.paths)
+        tip = "HEAD" if where is None else where.tracking
+        if store.git.result("merge-base", "--is-ancestor", target.id, tip, ok=(0, 1)).returncode:
+            raise NotFound(f"The branch of {store.name} does not hold {target.id[:12]}.", hint="ctxrepo log")
+        current = _current(store, tip, target.paths)
         todo = [change for change in changes(store, target) if current.get(change.path) != change.old]
         moved = [change.path for change in todo if current.get(change.path) != change.new]
         if moved:
@@ -193,7 +202,7 @@ def undo(
                 tx.delete(change.path)
             else:
                 tx.write(change.path, before[change.old.blob], executable=change.old.mode == EXECUTABLE)
-    return tx.commit_id
+    return Undone(tx.commit_id, tx.note)
 
 
 def _plain(change: FileChange) -> None:
@@ -210,13 +219,13 @@ def _unedited(store: Store, change: FileChange, on_disk: bytes | None) -> None:
         )
 
 
-def _current(store: Store, paths: Sequence[str]) -> dict[str, Entry]:
-    """Returns what the branch holds at these paths now."""
+def _current(store: Store, tip: str, paths: Sequence[str]) -> dict[str, Entry]:
+    """Returns what a commit holds at these paths."""
     if not paths:
         return {}
     found = {}
     wanted = set(paths)
-    for line in store.git.run("ls-tree", "-r", "-z", "HEAD", "--", *pathspecs(paths)).split(b"\0"):
+    for line in store.git.run("ls-tree", "-r", "-z", tip, "--", *pathspecs(paths)).split(b"\0"):
         about, _, raw = line.partition(b"\t")
         name = os.fsdecode(raw)
         if name in wanted:

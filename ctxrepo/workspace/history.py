@@ -134,7 +134,7 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
             f"{op!r} is {found.path}, an asset; what is undone is an operation.",
             hint=f"ctxrepo log {tail(found.entry.id) or found.path}",
         ) from None
-    commit = history.undo(
+    undone = history.undo(
         workspace.store(name),
         entry.id,
         actor=workspace.user,
@@ -146,7 +146,8 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
         "subject": entry.subject,
         "store": name,
         "paths": [place(name, path) for path in entry.paths],
-        "commit": commit,
+        "commit": undone.commit,
+        "note": undone.note,
     }
 
 

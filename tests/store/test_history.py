@@ -103,7 +103,7 @@ def test_undo_restores_what_was_before(mine: Store, git) -> None:
     """Undoing an update, an addition and a deletion in one commit; the new commit says what it undoes."""
     commit = write(mine, {A: b"changed\n", B: None, "new.md": b"new\n"}, subject="memory: three things")
 
-    undone = history.undo(mine, commit[:8], actor="me", reason="a mistake")
+    undone = history.undo(mine, commit[:8], actor="me", reason="a mistake").commit
 
     assert Path(mine.root, A).read_bytes() == b"likes tea\n"
     assert Path(mine.root, B).read_bytes() == b"no chili\n"
@@ -120,9 +120,9 @@ def test_undo_restores_what_was_before(mine: Store, git) -> None:
 def test_undo_of_undo_and_nothing_left(mine: Store) -> None:
     """An undo can be undone; undoing twice has nothing left to do."""
     commit = write(mine, {A: b"changed\n"})
-    undone = history.undo(mine, commit, actor="me")
+    undone = history.undo(mine, commit, actor="me").commit
     assert undone
-    assert history.undo(mine, commit, actor="me") is None
+    assert history.undo(mine, commit, actor="me").commit is None
 
     history.undo(mine, undone, actor="me")
 
@@ -184,7 +184,7 @@ def test_undo_refuses_merges_and_strangers(team: Store, git) -> None:
         history.undo(team, "HEAD", actor="me")
     assert "revert -m 1" in (caught.value.hint or "")
     assert history.log(team)[0].paths == ["side.md"]
-    assert history.undo(team, side, actor="me")
+    assert history.undo(team, side, actor="me").commit
 
 
 def test_undo_keeps_modes(mine: Store) -> None:
@@ -208,7 +208,7 @@ def test_reading_ignores_an_inherited_repository(mine: Store, git, tmp_path: Pat
 
     assert [entry.op for entry in history.log(mine)] == ["memory.add", "init"]
     write(mine, {A: b"x\n"})
-    assert history.undo(mine, "HEAD", actor="me")
+    assert history.undo(mine, "HEAD", actor="me").commit
 
 
 def test_a_log_after_gc_and_of_nothing(mine: Store, git, tmp_path: Path) -> None:

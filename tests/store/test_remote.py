@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxrepo.errors import Conflict, CtxError, Refused
-from ctxrepo.store import private, remote
+from ctxrepo.store import history, private, remote
 from ctxrepo.store.store import Store
 
 
@@ -226,3 +226,20 @@ def test_without_an_upstream_it_is_an_ordinary_transaction(team: Store) -> None:
     assert remote.upstream(team) is None
     assert publish(team, "x.md", b"x\n") is None
     assert Path(team.root, "x.md").exists()
+
+
+def test_an_undo_is_published_too(clones: tuple[Store, Store], bare: Path, git) -> None:
+    """Undoing in a team store builds on the shared tip; what somebody changed meanwhile there is a conflict."""
+    one, two = clones
+    publish(one, "knowledge/a/KB.md", b"a\n")
+    publish(two, "knowledge/b/KB.md", b"b\n")
+    mine = git(bare, "rev-parse", "main~1").strip()
+
+    assert history.undo(one, mine, actor="me").commit == git(bare, "rev-parse", "main").strip()
+
+    assert git(bare, "ls-tree", "-r", "--name-only", "main").split() == ["README.md", "knowledge/b/KB.md"]
+    assert not Path(one.root, "knowledge/a/KB.md").exists()
+    theirs = git(bare, "rev-parse", "main~1").strip()
+    publish(two, "knowledge/b/KB.md", b"changed\n")
+    with pytest.raises(Conflict, match="changed since"):
+        history.undo(one, theirs, actor="me")
