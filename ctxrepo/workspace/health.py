@@ -37,7 +37,7 @@ def _synced(workspace: Workspace, name: str, progress: Callable[[str, int, int],
         with workspace.index(name).catalog() as catalog:
             problems += [f"{_place(name, each.path)}:{each.line}: {each.message}" for each in catalog.problems()]
         if name != TEAM:
-            taken = workspace.snapshot(name)
+            taken = workspace.snapshot(name, scan=False)
             row["snapshot"] = taken.commit
             problems += [f"{name}/{path} was not committed: {reason}." for path, reason in taken.skipped]
     except CtxError as fault:

@@ -157,6 +157,8 @@ class Workspace:
         """Compares a store's files with its index and applies the difference; commits nothing."""
         store = self.store(name)
         report = self.index(name).sync(self._reviewed(store), progress=progress)
+        if report and store.private:
+            store.note_edits()
         if store.dirty() and not report.fault:
             store.clear_dirty()
         if name in (TEAM, self.memory_store):
@@ -235,9 +237,17 @@ class Workspace:
         except FileNotFoundError:
             raise NotFound(f"{found.path} is gone.", hint=f"ctxrepo log {found.path}") from None
 
-    def snapshot(self, name: str) -> Report:
-        """Commits what was edited by hand in a private store, completing files that lack an id or dates."""
-        self.sync(name)
+    def snapshot(self, name: str, *, scan: bool = True) -> Report:
+        """Commits what was edited by hand in a private store, completing files that lack an id or dates.
+
+        Args:
+            name: the store.
+            scan: False when `sync` has compared its files in this moment.
+        """
+        if scan:
+            self.sync(name)
+        if self.store(name).settled():
+            return Report(None)
         with self.index(name).catalog() as catalog:
             adopt = adoption(name, self.layout.store_root(name), catalog, new_id=self.new_id, now=self.stamp())
             return self.store(name).snapshot(adopt=adopt, actor=self.user, now=self.now)
