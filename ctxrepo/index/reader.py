@@ -41,10 +41,15 @@ KINDS = ("", "preference", "rule", "decision", "correction", "fact", "experience
 
 PREFERENCE = 1
 
+COLUMNS = frozenset(
+    "file scope group turn kind created valid_from valid_until importance confidence length".split()  # noqa: SIM905
+)
+
 BODY = (("body", 1.0),)
 HEAD_AND_BODY = (("head", 2.0), ("body", 1.0))
 
 _WIDE = 0.2  # share of the index from which on an unfiltered search with more hits is the faster way (measured)
+_NOT_DAMAGE = ("Too many open files", "Cannot allocate memory", "Permission denied")
 _Query = tantivy.Query
 _SHOULD = tantivy.Occur.Should
 _MUST = tantivy.Occur.Must
@@ -279,9 +284,17 @@ class Reader:
         return Candidates([hits[i][0] for i in keep], [addresses[i] for i in keep])
 
     def column(self, name: str, addresses: list[tantivy.DocAddress]) -> list[int | float | None]:
-        """One number per document: file, scope, group, turn, kind, created, valid_from, valid_until, importance,
-        confidence, length (tokens of the body). Times are Unix seconds; None where the document has no such value.
+        """One number per document, None where it has none.
+
+        Args:
+            name: one of `COLUMNS`; times are Unix seconds, `length` is in tokens of the body.
+            addresses: of this reader.
+
+        Raises:
+            ValueError: there is no such column.
         """
+        if name not in COLUMNS:
+            raise ValueError(f"The index has no column {name!r}.")
         return self._guard(lambda: self._searcher.fast_field_values(name, addresses))
 
     def integers(self, name: str, addresses: list[tantivy.DocAddress]) -> list[int]:
@@ -306,6 +319,8 @@ class Reader:
             raise
 
     def _damaged(self, err: BaseException) -> place.IndexUnavailable:
+        if any(reason in str(err) for reason in _NOT_DAMAGE):
+            return place.IndexUnavailable(f"The search index cannot be opened now: {err}.")
         place.mark(self._folder, place.DAMAGED, f"reader: {err}")
         return place.IndexUnavailable("The search index is damaged.")
 

@@ -6,8 +6,8 @@ report what changed: the difference to what the catalog remembers (time of modif
 of files that were too young for these to be trusted) is found by one scan.
 
 The lock is the index's own. Whoever holds the store's lock may take it, never the other way round, and a scan that
-finds nothing takes none at all; what a scan found is compared again under the lock, so two processes that find the
-same do it once.
+finds nothing takes none at all; what a scan found is compared again under the lock, file by file, so two processes that
+find the same do it once.
 
 Rejected: asking `git status` what changed (it costs more than the scan, knows nothing of files that were indexed
 and then ignored, and refreshes the person's index), and listening to the watcher alone (it misses what happened
@@ -127,13 +127,11 @@ class StoreIndex:
         behind = place.unmark(self.folder, place.BEHIND)
         damaged = place.unmark(self.folder, place.DAMAGED)
         try:
-            generation = place.current(self.folder)
-            if generation is not None and not damaged:
-                found = self._difference(generation, base)
-                if found is not None and not found:
-                    return SyncReport()
+            found = None if damaged else self._difference(base)
+            if found is not None and not found:
+                return SyncReport()
             with generations.locked(self.folder, wait):
-                return self._sync_locked(base, progress, damaged)
+                return self._sync_locked(base, progress, damaged, found)
         except BaseException as err:
             if behind:
                 place.mark(self.folder, place.BEHIND, f"sync: {err}")
@@ -198,18 +196,21 @@ class StoreIndex:
         place.mark(self.folder, place.BEHIND, f"apply: {reason}")
         return SyncReport(fault=reason)
 
-    def _sync_locked(self, base: DefaultTree | None, progress: Progress | None, damaged: bool) -> SyncReport:
+    def _sync_locked(
+        self, base: DefaultTree | None, progress: Progress | None, damaged: bool, found: _Difference | None
+    ) -> SyncReport:
         generations.sweep(self.folder)
         generation = place.current(self.folder)
         if generation is None:
             return self._rebuild(base, progress, "there was none of this version")
         if damaged:
             return self._rebuild(base, progress, "a reader found it damaged")
-        found = self._difference(generation, base)
-        if found is None:
-            return self._rebuild(base, progress, "it was damaged")
         try:
             with self._open(generation) as catalog:
+                if not generations.is_intact(generation, catalog):
+                    return self._rebuild(base, progress, "it was damaged")
+                if found is None or found.generation != generation:
+                    found = self._compare(generation, catalog, base)
                 report = self._change(generation, catalog, found.paths, base, progress)
                 catalog.set_outcasts(found.scan.outcasts)
             bloated = generations.is_bloated(generation)
@@ -242,22 +243,29 @@ class StoreIndex:
             raise sqlite3.DatabaseError("the catalog is missing")
         return Catalog(file)
 
-    def _difference(self, generation: str, base: DefaultTree | None) -> _Difference | None:
-        """What a scan finds different from the catalog; None if the index is not intact."""
+    def _difference(self, base: DefaultTree | None) -> _Difference | None:
+        """What a scan finds different, without the lock; None if there is no index or it is not intact."""
+        generation = place.current(self.folder)
+        if generation is None:
+            return None
         try:
             with self._open(generation) as catalog:
                 if not generations.is_intact(generation, catalog):
                     return None
-                found = scan(self._source.root, self._source.folders)
-                paths = self._changed(found, catalog)
-                moved = base is not None and base.id != catalog.meta("base")
-                if not paths and not moved:
-                    catalog.set_outcasts(found.outcasts)
-                return _Difference(paths, moved, generations.is_bloated(generation), found)
-        except sqlite3.DatabaseError as err:
-            if not _is_damage(err):
+                found = self._compare(generation, catalog, base)
+                if not found:
+                    catalog.set_outcasts(found.scan.outcasts)
+                return found
+        except BaseException as err:
+            if not _is_fault(err):
                 raise
             return None
+
+    def _compare(self, generation: str, catalog: Catalog, base: DefaultTree | None) -> _Difference:
+        found = scan(self._source.root, self._source.folders)
+        moved = base is not None and base.id != catalog.meta("base")
+        paths = self._changed(found, catalog)
+        return _Difference(generation, paths, moved, generations.is_bloated(generation), found)
 
     def _changed(self, found: Scan, catalog: Catalog) -> list[str]:
         """Paths whose state differs, or cannot be trusted, or that are only on one side."""
@@ -316,6 +324,7 @@ class StoreIndex:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
+    generation: str
     paths: list[str]
     moved: bool
     bloated: bool

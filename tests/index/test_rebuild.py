@@ -194,6 +194,27 @@ def test_there_is_no_answer_without_an_index_and_a_hint_how_to_get_one(store: St
         pass
 
 
+def test_what_is_wrong_with_the_machine_is_not_taken_for_damage(filled: Fill) -> None:
+    """A process without free file handles gets no answer, and costs nobody a rebuild; nor does a wrong column."""
+    store = filled(["bilberry"])
+    code = (
+        "import resource, sys; sys.path.insert(0, sys.argv[1]); from ctxrepo.index.reader import Reader\n"
+        "from ctxrepo.index.place import IndexUnavailable\n"
+        "for limit in range(12, 2, -1):\n"
+        "  resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))\n"
+        "  try:\n    Reader(sys.argv[2])\n"
+        "  except IndexUnavailable as err:\n    print(err)"
+    )
+    command = [sys.executable, "-c", code, HERE, store.index.folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Too many open files" in done.stdout
+    reader = store.reader()
+    with pytest.raises(ValueError, match="no column 'colour'"):
+        reader.column("colour", reader.candidates(query_terms("bilberry"), EVERYTHING, 1).addresses)
+    assert not store.index.is_behind()
+    assert not store.sync()
+
+
 def test_readers_keep_what_they_opened_while_it_is_replaced(filled: Fill) -> None:
     """An open reader answers from the old generation after a rebuild, and from the new one after `refresh`."""
     store = filled(["gooseberry old"])
