@@ -50,6 +50,9 @@ CLASSES = {
 """Kind of file → class of asset; what is not named here (rules, settings) is catalogued and not searched."""
 
 
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One unit of search. Times are Unix seconds, None = unlimited."""
@@ -225,7 +228,7 @@ def _documents(path: str, text: str, common: _Common) -> list[Document]:
                 length=len(body),
                 importance=_share(stored["importance"]),
                 confidence=_share(stored["confidence"]),
-                stored=json.dumps(blob, ensure_ascii=False, separators=(",", ":")).encode(),
+                stored=_encoded(blob).encode(),
             )
         )
     return made

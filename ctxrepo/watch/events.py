@@ -20,7 +20,6 @@ from __future__ import annotations
 import logging
 import os
 import stat as modes
-import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -114,7 +113,7 @@ class FileEvents:
 
     def start(self) -> None:
         """Ask the system for events."""
-        if sys.platform == "linux":
+        with suppress(ImportError):  # only on Linux; before watchdog 7 it stood elsewhere, and renames stay slow
             from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
 
             InotifyMoveEventGrouper.delay = _PAIRING
