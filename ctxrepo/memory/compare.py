@@ -121,7 +121,7 @@ def _subset(pair: _Pair) -> Relation | None:
     narrowing = {part.role for part in longer.right if part.role and any(key in extra for key in part.keys)}
     if any(key in longer.kinds for key in extra) or narrowing & {"if", "for", "from", "before", "after", "with", "to"}:
         return None
-    if "in" in narrowing and not _is_place(longer) or "on" in narrowing:
+    if ("in" in narrowing and not _is_place(longer)) or "on" in narrowing:
         return None
     if pair.common < 1.0 or pair.common / (pair.common + pair.weight(extra)) < 0.5 or not shorter.weights:
         return None
@@ -297,7 +297,7 @@ def _verbs_agree(old: Digest, new: Digest) -> bool:
     """Whether the verbs can mean the same: one in common, or one fact has none that says anything."""
     plain = {"be", "have", "set", "use", "move", "begin", "run", "place"}
     one, other = set(old.verbs) - new.weights.keys(), set(new.verbs) - old.weights.keys()
-    return bool(one & other) or one <= plain and other <= plain or not one or not other
+    return bool(one & other) or (one <= plain and other <= plain) or not one or not other
 
 
 def _crossed(pair: _Pair) -> bool:

@@ -256,7 +256,7 @@ def _phrase(lower: list[str], stems: list[str], at: int) -> lexicon.Phrase | Non
 
 
 def _nouns(units: list[Unit]) -> list[Unit]:
-    """"The release manager is Tom": a word that could be a verb is a noun when the verb follows it."""
+    """ "The release manager is Tom": a word that could be a verb is a noun when the verb follows it."""
     last = max((at for at, unit in enumerate(units) if unit.sort == "verb" and unit.key == "be"), default=0)
     found = []
     for at, unit in enumerate(units):

@@ -5,8 +5,8 @@ is a closed list of roles, not of topics: what says that something changed, that
 have one value at a time ("lives in") and which have many ("likes"), and a few everyday words that English and
 Chinese name differently.  Everything that is not listed is content and speaks by itself.
 
-A line is `concept: forms`, forms separated by `|`; English forms are stemmed when read, Chinese ones are matched
-longest first.  Rejected: WordNet and a Chinese dictionary (tens of megabytes for a few hundred useful words), and
+A line is `concept: forms`, forms separated by `|`, continued while it ends in one; English forms are stemmed when
+read, Chinese ones are matched longest first.  Rejected: WordNet and a Chinese dictionary (tens of megabytes for a few hundred useful words), and
 embeddings, which put "staging" and "production" side by side.
 """
 
@@ -92,27 +92,46 @@ commit: commit|commits|committed
 
 # The new fact says that something is different from now on. After some, the new value follows ("moved to").
 _CHANGE = """
-now: now|currently|nowadays|from now on|as of|these days|going forward|henceforth|effective|now on|new|现在|目前|如今|从现在起|今后|以后|往后|从今往后|从今天起|从明天起|从下周起|从下个月起|从下月起|从这周起|again
-turn: switched to|switch to|changed to|change to|renamed to|renamed|upgraded to|upgraded|downgraded to|upgrade to|migrated to|migrated|replaced by|replaced with|raised to|raised|increased to|increased|reduced to|reduced|lowered to|lowered|postponed to|postponed|rescheduled to|rescheduled|extended to|extended|shortened|switched over to|switched|changed|became|has become|became the|converted to|bumped to|bumped|pushed to|brought forward|promoted to|gave up|swapped|transitioned to|ported to|改成|改成了|改为|改用|改到|改在|改由|换成|换成了|换到|换为|换了|更换为|更新为|更新到|调整为|调整到|调到|调成|变成|变成了|变为|变更为|升级到|升到|升级成|升级为|降级到|降到|降为|提高到|提升到|增加到|减少到|缩短到|延长到|推迟到|延期到|提前到|迁到|迁移到|迁至|切换到|切到|转到|转用|转为|替换为|替换成|改|换|迁往|跳槽到|转岗到|加入了
+now: now|currently|nowadays|from now on|as of|these days|going forward|henceforth|effective|now on|new|现在|目前|
+    如今|从现在起|今后|以后|往后|从今往后|从今天起|从明天起|从下周起|从下个月起|从下月起|从这周起|again
+turn: switched to|switch to|changed to|change to|renamed to|renamed|upgraded to|upgraded|downgraded to|
+    upgrade to|migrated to|migrated|replaced by|replaced with|raised to|raised|increased to|increased|reduced to|
+    reduced|lowered to|lowered|postponed to|postponed|rescheduled to|rescheduled|extended to|extended|shortened|
+    switched over to|switched|changed|became|has become|became the|converted to|bumped to|bumped|pushed to|
+    brought forward|promoted to|gave up|swapped|transitioned to|ported to|改成|改成了|改为|改用|改到|改在|改由|
+    换成|换成了|换到|换为|换了|更换为|更新为|更新到|调整为|调整到|调到|调成|变成|变成了|变为|变更为|升级到|升到|
+    升级成|升级为|降级到|降到|降为|提高到|提升到|增加到|减少到|缩短到|延长到|推迟到|延期到|提前到|迁到|迁移到|
+    迁至|切换到|切到|转到|转用|转为|替换为|替换成|改|换|迁往|跳槽到|转岗到|加入了
 move: moved to|moved over to|moved|relocated to|relocated|搬到|搬去|搬家到|搬至|搬去了
 replace: replaced|took over from|took over|接替|接替了|取代|取代了|顶替
-cease: no longer|not anymore|anymore|any more|any longer|stopped|quit|used to|ceased|dropped|abandoned|retired|deprecated|不再|不用了|不再是|停用|停止|戒了|戒掉|弃用|废弃|离职|取消|已下线|不做了|不住了|不喝了|不吃了
+cease: no longer|not anymore|anymore|any more|any longer|stopped|quit|used to|ceased|dropped|abandoned|retired|
+    deprecated|不再|不用了|不再是|停用|停止|戒了|戒掉|弃用|废弃|离职|取消|已下线|不做了|不住了|不喝了|不吃了
 """
 
 # The new fact says that the old one never was true.
 _WRONG = """
-wrong: wrong|incorrect|mistaken|mistake|typo|misunderstanding|misunderstood|misheard|error on my part|correction|not true|untrue|was never|were never|have never|has never|had never|is never|never had|never was|never been|never were|never used|never did|turns out|it turned out|turned out|inaccurate|false|搞错|弄错|说错|记错|写错|看错|错了|有误|更正|纠正|勘误|不对|从来没有|从来没|从没|从未|从来不|并不|并非|并没有|其实没|其实不|其实没有|误会|误解|口误|笔误|打错
+wrong: wrong|incorrect|mistaken|mistake|typo|misunderstanding|misunderstood|misheard|error on my part|correction|
+    not true|untrue|was never|were never|have never|has never|had never|is never|never had|never was|never been|
+    never were|never used|never did|turns out|it turned out|turned out|inaccurate|false|搞错|弄错|说错|记错|写错|
+    看错|错了|有误|更正|纠正|勘误|不对|从来没有|从来没|从没|从未|从来不|并不|并非|并没有|其实没|其实不|其实没有|
+    误会|误解|口误|笔误|打错
 """
 
 _NEGATION = """
-not: not|no|never|n't|don't|without|cannot|不|没|没有|不是|别|不要|勿|不能|不会|不可|不得|请勿|切勿|无需|不需要|不用|未|neither|nor|avoid|避免
+not: not|no|never|n't|don't|without|cannot|不|没|没有|不是|别|不要|勿|不能|不会|不可|不得|请勿|切勿|无需|不需要|
+    不用|未|neither|nor|avoid|避免
 """
 
 # Not content: who speaks, politeness, articles, light words.
 _LIGHT = """
 self: user|users|user's|i|me|my|mine|i'm|i've|the user|用户|我|本人|我的|用户的
 we: we|our|us|team|everyone|我们|咱们|团队|大家|公司
-filler: the|a|an|that|this|there|it|its|please|should|shall|must|will|would|could|may|can|want|wants|has to|have to|need to|always|just|also|too|really|very|and|or|of|do|does|did|done|be called|decided|decision|decide|point|make sure|our|actually|in fact|all|each|every|any|own|himself|them|their|his|her|been|only|prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|一律|统一|决定|上|里|把|和|与|及|而|而是|其|这|那|之|所|并|并且|以|还|又|很|更|最|点|些|其实|每|本|地|这个|那个|过|才|只|只要|务必|记得|一只|一条|技术栈|as
+filler: the|a|an|that|this|there|it|its|please|should|shall|must|will|would|could|may|can|want|wants|has to|
+    have to|need to|always|just|also|too|really|very|and|or|of|do|does|did|done|be called|decided|decision|
+    decide|point|make sure|our|actually|in fact|all|each|every|any|own|himself|them|their|his|her|been|only|
+    prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|一律|
+    统一|决定|上|里|把|和|与|及|而|而是|其|这|那|之|所|并|并且|以|还|又|很|更|最|点|些|其实|每|本|地|这个|那个|
+    过|才|只|只要|务必|记得|一只|一条|技术栈|as
 """
 
 _ROLE = """
@@ -123,7 +142,8 @@ from: from|从|由于|自
 for: for|about|regarding|对|对于|针对|关于
 with: with|using|via|through|通过
 by: by|由|被
-if: if|when|while|unless|except|during|under|above|below|without|如果|当|除了|除非|期间|超过|低于|以上|以下|仅|只有|only for|until|till|直到
+if: if|when|while|unless|except|during|under|above|below|without|如果|当|除了|除非|期间|超过|低于|以上|以下|仅|
+    只有|only for|until|till|直到
 before: before|prior to|前|之前|以前
 after: after|之后|以后的|后
 """
@@ -207,17 +227,17 @@ everyweek: every week|each week|每周|每星期
 everymonth: every month|each month|每月|每个月
 """
 
-_ATTRIBUTES = frozenset(
-    """manager projectmanager owner budget limit timeout port deadline version password branch default birthday phone
-    email name englishname colour favourite lead leader president editor domain language address username timezone
-    zone size length height weight age salary price fee rate model currency format host url path key license status
-    priority owner contact maintainer minimum maximum capital boss ceo cto title release standup weekmeeting meetingroom
-    负责人 联系人 地址 金额 价格 税率 时区 格式 尺寸 组长 老板 老师 单价 电话 职位 型号 端口 域名""".split()
-)
+_ATTRIBUTES = """
+manager projectmanager owner budget limit timeout port deadline version password branch default birthday phone
+email name englishname colour favourite lead leader president editor domain language address username timezone
+zone size length height weight age salary price fee rate model currency format host url path key license status
+priority owner contact maintainer minimum maximum capital boss ceo cto title release standup weekmeeting meetingroom
+负责人 联系人 地址 金额 价格 税率 时区 格式 尺寸 组长 老板 老师 单价 电话 职位 型号 端口 域名
+"""
 
 FREQUENCIES = frozenset({"everyday", "everyweek", "everymonth"})
 
-_LOW = frozenset("daily regular name set stack tech up editor time day technology".split())
+_LOW = "daily regular name set stack tech up editor time day technology"
 
 OPPOSITES = (
     frozenset({"darktheme", "lighttheme"}),
@@ -242,14 +262,14 @@ _TABLES = {
 
 
 def _lines(table: str) -> Iterator[tuple[str, list[str]]]:
-    for line in filter(None, map(str.strip, table.splitlines())):
+    for line in filter(None, map(str.strip, table.replace("|\n    ", "|").splitlines())):
         concept, _, forms = line.partition(":")
         yield concept.strip(), [form.strip() for form in forms.split("|")]
 
 
 SINGLE_VERBS = frozenset(concept for concept, _ in _lines(_SINGLE))
-ATTRIBUTES = _ATTRIBUTES
-LOW = _LOW
+ATTRIBUTES = frozenset(_ATTRIBUTES.split())
+LOW = frozenset(_LOW.split())
 
 
 def _read() -> tuple[dict[str, list[Phrase]], dict[str, Role], int]:

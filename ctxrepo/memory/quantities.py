@@ -81,8 +81,10 @@ _PATTERN = re.compile(
       (?:[:：](?P<minute>\d\d)(?:\s*(?P<ap>am|pm)\b)?|\s*(?P<ap2>am|pm)\b|\s*点(?:钟|整)?(?P<half>半)?(?:(?P<hmin>\d{{1,2}})分)?))
   | (?P<daypart>早上|早晨|上午|凌晨|中午|下午|晚上|傍晚|\bmornings?\b|\bafternoons?\b|\bevenings?\b)
   | (?P<relative>今天|明天|后天|昨天|月底|年底|\bday\ after\ tomorrow\b|\btomorrow\b|\byesterday\b|\btoday\b)
-  | (?P<day>\d{{1,2}}\s*日|(?<=[月个旬])\s*\d{{1,2}}\s*号|\d{{1,2}}\s*号(?![\u4e00-\u9fff]|[之前后起到至的])|\d{{1,2}}\s*号(?=[之前后起到至])|\b\d{{1,2}}(?:st|nd|rd|th)\b)
-  | (?P<month>\d{{1,2}}\s*月(?!份?内)|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b)
+  | (?P<day>\d{{1,2}}\s*日|(?<=[月个旬])\s*\d{{1,2}}\s*号|\d{{1,2}}\s*号(?![\u4e00-\u9fff])
+      |\d{{1,2}}\s*号(?=[之前后起到至])|\b\d{{1,2}}(?:st|nd|rd|th)\b)
+  | (?P<month>\d{{1,2}}\s*月(?!份?内)|\b(?:january|february|march|april|june|july|august|
+      september|october|november|december)\b)
   | (?P<ident>\#\d+|\d+\s*号|\b[a-z]+(?:[-_][a-z]+)*[-_]?\d[\w.-]*\b)
   | (?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)*)\s*(?P<unit>(?:{_UNIT})(?![a-z]))?
     """,
@@ -144,7 +146,7 @@ def _number(hit: re.Match[str], text: str) -> Quantity:
     before = text[: hit.start()].rstrip()
     named = len(before) < hit.start() and before[-1:].isascii() and before[-1:].isalpha()
     word = re.search(r"[A-Za-z]+$", before)
-    if named and word and word[0].lower() not in _BEFORE_VALUES and (word[0][0].isupper() or "." in number):
+    if named and word and not _BEFORE_VALUES.fullmatch(word[0]) and (word[0][0].isupper() or "." in number):
         return Quantity("version", f"version:{number}")
     if len(number) >= _LONG and "." not in number and not _SAID.search(before):
         return Quantity("ident", number)
@@ -162,7 +164,7 @@ def _time(hit: re.Match[str]) -> Quantity:
 
 _LONG = 6  # digits from which a bare number names something, unless a verb of being says it is a value
 _SAID = re.compile(r"(?:\b(?:is|was|are|to|equals)|[=:：是为到])\s*$", re.IGNORECASE)
-_BEFORE_VALUES = frozenset("is are was were to of at by for in on than over above under below least most about".split())
+_BEFORE_VALUES = re.compile(r"(?i:is|are|was|were|to|of|at|by|for|in|on|than|over|above|under|below|least|most|about)")
 _RELATIVE = {"今天": "0", "today": "0", "明天": "1", "tomorrow": "1", "后天": "2", "day after tomorrow": "2"} | {
     "昨天": "-1",
     "yesterday": "-1",
