@@ -16,6 +16,7 @@ server (ports, start order, and a hook that blocks when the server is down).
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import sys
@@ -33,6 +34,9 @@ STDIN_SECONDS = 2.0
 QUIET_SECONDS = 0.05
 """A payload that parses after this much silence is complete, even if stdin stays open."""
 
+GIVE_UP_SECONDS = 2.7
+"""How long everything may take."""
+
 PAYLOAD_BYTES = 32_000_000
 LOG_BYTES = 64_000
 SYNC_SECONDS = 15.0
@@ -46,6 +50,7 @@ EVENTS = {("claude-code", "user-prompt-submit"): "UserPromptSubmit"}
 def main(arguments: list[str]) -> int:
     """Answers one hook event; always returns 0."""
     local: list[str] = []
+    _thread.start_new_thread(_give_up, ())
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a library that panics speaks there, whatever we catch
     try:
         answer = respond(arguments, sys.stdin.buffer.fileno(), local)
@@ -54,6 +59,12 @@ def main(arguments: list[str]) -> int:
     except BaseException as fault:
         _log(local, fault)
     return 0
+
+
+def _give_up() -> None:
+    """Ends the process when something hangs: the lock of a stopped writer, a pipe in place of a file, a dead mount."""
+    time.sleep(GIVE_UP_SECONDS)
+    os._exit(0)
 
 
 def respond(arguments: list[str], stdin: int, local: list[str]) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from ctxrepo import settings as settings_tables
 from ctxrepo.asset.check import Problem, unreadable
 from ctxrepo.asset.frontmatter import FrontmatterError, decode
 from ctxrepo.asset.ids import new_id
-from ctxrepo.errors import NotFound, UsageFault
+from ctxrepo.errors import Invalid, NotFound, UsageFault
 from ctxrepo.index.catalog import Entry
 from ctxrepo.index.place import IndexUnavailable
 from ctxrepo.index.reader import Reader
@@ -302,12 +302,19 @@ def locate(path: str | os.PathLike[str] | None) -> Layout:
 
     Raises:
         NotFound: there is none.
+        Invalid: its path is no text; git, JSON and the search index all need one.
     """
     start = os.fspath(path) if path is not None else os.environ.get("CTXREPO_WORKSPACE") or current_folder()
     root = find_root(start)
     layout = Layout.of(root) if root else None
     if layout is None:
         raise NotFound(f"There is no workspace at or above {start}.", hint="ctxrepo init DIR --user NAME")
+    try:
+        layout.root.encode()
+    except UnicodeEncodeError:
+        raise Invalid(
+            f"The path of the workspace, {layout.root!a}, is no UTF-8 text.", hint="rename that folder"
+        ) from None
     return layout
 
 
