@@ -67,10 +67,15 @@ FACT = Kind(
         Field("importance", "number", "weight in recall", 0.5, low=0, high=1),
         _CONFIDENCE,
         _ENTITIES,
+        Field("relations", "lines", "what it says of two of them, `A | verb | B`", ()),
         _TAGS,
         Field("source", "line", "where it comes from: cli, hand, an agent's name, import:…", "hand"),
         Field("session", "line", "agent session in which it was said"),
         Field("turn", "integer", "place in that session", low=0),
+        Field("sources", "lines", "every place that said so, once several were merged", ()),
+        Field("seen", "integer", "how often it was said", low=1),
+        Field("uses", "integer", "how often it was recalled, as of the last consolidation", low=0),
+        Field("last_used", "time", "when it was last recalled, as of the last consolidation"),
         Field("valid_from", "time", "not recalled before"),
         Field("valid_until", "time", "not recalled after; a date includes its day"),
         _SUPERSEDES,
@@ -219,6 +224,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         Field("memory.folder_entries", "integer", "files in one month's folder", 1000, low=10, high=10_000), "workspace"
     ),
+    Setting(
+        Field(
+            "memory.forget_days", "integer", "days without recall after which little facts are forgotten", 180, low=0
+        ),
+        "workspace",
+    ),
+    Setting(
+        Field("memory.forget_importance", "number", "importance up to which that may happen", 0.3, low=0, high=1),
+        "workspace",
+    ),
+    Setting(Field("memory.usage_bytes", "integer", "size of the log of recalls", 4_000_000, low=10_000), "workspace"),
+    Setting(Field("memory.nightly", "line", "time of the nightly consolidation, `off` for none", "03:30"), "user"),
     Setting(
         Field("watch.quiet_seconds", "number", "quiet time before hand edits are committed", 10.0, low=0, high=86_400),
         "user",
