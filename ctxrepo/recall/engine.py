@@ -27,7 +27,7 @@ from ctxrepo.workspace.layout import TEAM, Layout, memory_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 END_CHARACTERS = 4000
@@ -39,7 +39,7 @@ MOST_TERMS = 64
 LARGEST = 8 * 1024 * 1024
 """Bytes of a file that is quoted, the limit of `asset.frontmatter`."""
 
-READ_AT_LEAST, READ_AT_MOST = 12, 200
+READ_AT_LEAST, READ_AT_MOST = 6, 200
 _NUMBERS = ("kind", "created", "importance", "confidence")
 
 
@@ -68,6 +68,7 @@ def recall(
     now: float,
     limit: int,
     threshold: float,
+    thorough: bool = False,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The hits for a question, best first, and the read candidates that fell below the threshold.
 
@@ -79,6 +80,7 @@ def recall(
         now: Unix seconds; age is measured from it.
         limit: hits at most, one for each file.
         threshold: least relevance, 0 to 1, before time and importance.
+        thorough: read on when the answer is certain already, to say what fell below the threshold.
 
     Returns:
         Each hit is the stored record (`index.documents`) with `relevance`, `score` and `factors`.
@@ -87,38 +89,90 @@ def recall(
     found = reader.candidates(asked.searched, scope, ranking.CANDIDATES, BODY)
     if not found.addresses:
         return [], []
-    groups, turns, lengths = (reader.integers(name, found.addresses) for name in ("group", "turn", "length"))
-    own = ranking.own_scores(found.scores, lengths)
-    addresses = found.addresses + reader.beside(ranking.wanted_neighbours(own, groups, turns), scope)
-    own += [0.0] * (len(addresses) - len(own))
-    groups, turns, lengths = (reader.integers(name, addresses) for name in ("group", "turn", "length"))
-    columns = {name: reader.column(name, addresses) for name in _NUMBERS}
-    match = ranking.match(own, groups, turns)
-    order = sorted(range(len(addresses)), key=match.total.__getitem__, reverse=True)
-    best = order[: max(READ_AT_LEAST, min(READ_AT_MOST, 3 * limit))]
-    records = {i: reader.stored(addresses[i]) for i in best}
-    seen = {i: asked.question.found(_indexed_text(records[i])) for i in best}
-    known = frozenset().union(*seen.values())
-    kept: list[dict[str, Any]] = []
+    reading = _Reading(reader, asked.question, found.addresses)
+    own = ranking.own_scores(found.scores, reading.lengths)
+    beside = reader.beside(ranking.wanted_neighbours(own, reading.groups, reading.turns), scope)
+    reading.extend(beside)
+    match = ranking.match(own + [0.0] * len(beside), reading.groups, reading.turns)
+    order = sorted(range(len(match.total)), key=match.total.__getitem__, reverse=True)
+    best = order[: max(READ_AT_LEAST, min(READ_AT_MOST, 2 * limit))]
+    known = reading.words(best[:READ_AT_LEAST]) if asked.question.names else frozenset()
+    kinds, dates, importance, confidence = reading.columns(best)
+    kept: dict[str, dict[str, Any]] = {}
     below: list[dict[str, Any]] = []
-    for i in best:
-        near = seen[i].union(
-            *(seen[j] for j in best if groups[i] and groups[j] == groups[i] and abs(turns[j] - turns[i]) <= 2)
-        )
-        relevance, why = ranking.relevance(asked.question, seen[i], near, known, lengths[i])
-        preference = columns["kind"][i] == PREFERENCE
-        time = ranking.time_weight(columns["created"][i], now, preference=preference, settings=settings)
-        score, factors = ranking.weight(
-            relevance, match.total[i], time, columns["importance"][i], columns["confidence"][i]
-        )
-        hit = records[i] | {
+    for place, i in enumerate(best):
+        if not thorough and len(kept) >= limit and ranking.most(match.total[i]) < _least(kept, limit):
+            break
+        near = reading.words([i, *reading.neighbours(i, best)])
+        relevance, why = ranking.relevance(asked.question, reading.words([i]), near, known, reading.lengths[i])
+        preference = kinds[place] == PREFERENCE
+        time = ranking.time_weight(dates[place], now, preference=preference, settings=settings)
+        score, factors = ranking.weight(relevance, match.total[i], time, importance[place], confidence[place])
+        record = reading.record(i)
+        factors = {**why, **match.factors(i), **factors}
+        hit = record | {
             "relevance": round(relevance, 3),
             "score": score,
-            "factors": {name: round(value, 3) for name, value in {**why, **factors}.items()},
+            "factors": {name: round(value, 3) for name, value in factors.items()},
         }
-        (kept if relevance >= threshold else below).append(hit)
-    kept.sort(key=lambda hit: -hit["score"])
-    return _one_per_file(kept)[:limit], below
+        if relevance < threshold:
+            below.append(hit)
+        elif score > kept.get(str(record["path"]), hit | {"score": -1.0})["score"]:
+            kept[str(record["path"])] = hit
+    return sorted(kept.values(), key=lambda hit: -hit["score"])[:limit], below
+
+
+class _Reading:
+    """Candidates of one question: their numbers, and their texts as far as somebody asked for them."""
+
+    __slots__ = ("_addresses", "_question", "_reader", "_records", "_words", "groups", "lengths", "turns")
+
+    def __init__(self, reader: Reader, question: ranking.Question, addresses: list[Any]) -> None:
+        self._reader = reader
+        self._question = question
+        self._addresses: list[Any] = []
+        self._records: dict[int, dict[str, Any]] = {}
+        self._words: dict[int, frozenset[str]] = {}
+        self.groups: list[int] = []
+        self.turns: list[int] = []
+        self.lengths: list[int] = []
+        self.extend(addresses)
+
+    def extend(self, addresses: list[Any]) -> None:
+        """Adds candidates, with their numbers."""
+        if addresses:
+            self._addresses += addresses
+            self.groups += self._reader.integers("group", addresses)
+            self.turns += self._reader.integers("turn", addresses)
+            self.lengths += self._reader.integers("length", addresses)
+
+    def columns(self, chosen: list[int]) -> list[list[Any]]:
+        """kind, created, importance and confidence of the chosen candidates."""
+        addresses = [self._addresses[i] for i in chosen]
+        return [self._reader.column(name, addresses) for name in _NUMBERS]
+
+    def record(self, i: int) -> dict[str, Any]:
+        """The stored record of a candidate."""
+        if i not in self._records:
+            self._records[i] = self._reader.stored(self._addresses[i])
+        return self._records[i]
+
+    def words(self, chosen: list[int]) -> frozenset[str]:
+        """The question's terms that occur in any of these candidates."""
+        for i in chosen:
+            if i not in self._words:
+                self._words[i] = self._question.found(_indexed_text(self.record(i)))
+        return self._words[chosen[0]].union(*(self._words[i] for i in chosen[1:]))
+
+    def neighbours(self, i: int, among: list[int]) -> list[int]:
+        """Those of `among` that stand at most two turns from `i` in the same session or document."""
+        group, turn = self.groups[i], self.turns[i]
+        return [j for j in among if j != i and group and self.groups[j] == group and abs(self.turns[j] - turn) <= 2]
+
+
+def _least(kept: Mapping[str, dict[str, Any]], limit: int) -> float:
+    """The score of the last hit that would be shown."""
+    return float(sorted((hit["score"] for hit in kept.values()), reverse=True)[limit - 1])
 
 
 def prompt_recall(
@@ -204,11 +258,3 @@ def _indexed_text(record: Mapping[str, Any]) -> str:
     if record.get("part", 0) == 0:
         return "\n".join(str(record[name]) for name in ("title", "description", "text") if record.get(name))
     return str(record["text"])
-
-
-def _one_per_file(hits: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The best passage of each file, in the given order."""
-    first: dict[str, dict[str, Any]] = {}
-    for hit in hits:
-        first.setdefault(str(hit["path"]), hit)
-    return list(first.values())
