@@ -195,9 +195,13 @@ def _excludes(pair: _Pair, old: Digest, new: Digest) -> bool:
     single = all(verb in SINGLE_VERBS for verb in {*old.verbs, *new.verbs})
     subject = [key for key in old.left if old.kinds.get(key) not in _TEMPORAL]
     if _values_of_one_kind(pair) and (subject or pair.shared):
-        many = not single and not all(old.kinds[key] in _TEMPORAL for key in pair.only_old)
+        counted = "have" in old.verbs and all(old.kinds[key].startswith("number:") for key in pair.only_old)
+        many = not single and not counted and not all(old.kinds[key] in _TEMPORAL for key in pair.only_old)
         return not many and "visit" not in old.verbs
-    if not single or not old.verbs or old.member or new.member:
+    named = any(key in old.names for key in subject)
+    if not single or not old.verbs or ((old.member or new.member) and (named or not subject)):
+        return False
+    if any(part.before and set(part.keys) & {*pair.only_old, *pair.only_new} for part in (*old.right, *new.right)):
         return False
     value_old, value_new = _value(old), _value(new)
     if value_old is None or value_new is None or value_old.role != value_new.role:
@@ -216,7 +220,7 @@ def _excludes(pair: _Pair, old: Digest, new: Digest) -> bool:
 
 
 def _value(fact: Digest) -> Part | None:
-    return next((part for part in fact.right if part.keys), None)
+    return next((part for part in fact.right if part.keys and not part.before), None)
 
 
 def _orientations(old: Digest, new: Digest) -> list[tuple[Digest, Digest]]:
@@ -295,6 +299,8 @@ def _same_verb(pair: _Pair) -> bool:
 
 def _verbs_agree(old: Digest, new: Digest) -> bool:
     """Whether the verbs can mean the same: one in common, or one fact has none that says anything."""
+    if ("be" in old.verbs and set(new.verbs) <= SINGLE_VERBS) or ("be" in new.verbs and set(old.verbs) <= SINGLE_VERBS):
+        return True
     plain = {"be", "have", "set", "use", "move", "begin", "run", "place"}
     one, other = set(old.verbs) - new.weights.keys(), set(new.verbs) - old.weights.keys()
     return bool(one & other) or (one <= plain and other <= plain) or not one or not other

@@ -30,6 +30,8 @@ _CHUNK = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[,;:，；。：！!?？]\s*|\.\s+|\bbut\b|\s-\s|而是|(?<=[^\s])(?=不是)")
+_REACHED = re.compile("[\u4e00-\u9fff][到至成]\\s*$")
+"""涨到 25 元, 压缩至 3 天: whatever the verb, a value was reached."""
 _APOSTROPHE = re.compile(r"['\u2019](?:s|re|ve|m|ll|d)\b")
 _CONTRACTED = re.compile(r"\b(\w+)n['\u2019]t\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[A-Z]")
@@ -51,6 +53,7 @@ class Part:
 
     role: str
     keys: list[str] = field(default_factory=list)
+    before: bool = False  # stands in front of the verb: "for X, use Y"
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ class Digest:
 class _Clause(NamedTuple):
     units: list[Unit]
     negations: int
+    text: str
 
 
 @lru_cache(maxsize=4096)
@@ -89,9 +93,12 @@ def digest(text: str) -> Digest:
     found = Digest(text)
     plain = _APOSTROPHE.sub("", _CONTRACTED.sub(r"\1 not", normalize("NFKC", text).replace("`", " ")))
     plain = arabic(_simplified(plain))
-    clauses = [_Clause(units, sum(unit.sort == "not" for unit in units)) for units in map(_units, _clauses(plain))]
+    parts = [(part, _units(part)) for part in _clauses(plain)]
+    clauses = [_Clause(units, sum(unit.sort == "not" for unit in units), part) for part, units in parts]
     clauses = [clause for clause in clauses if clause.units]
     for clause in clauses:
+        if _ends(clause):
+            found.change.add("now")
         for unit in clause.units:
             if unit.sort == "change":
                 found.change.add(unit.key)
@@ -118,6 +125,11 @@ def _clauses(text: str) -> list[str]:
     return [part for part in _CLAUSE.split(re.sub(r"(\d)[:：](\d)", "\\1\u2236\\2", text)) if part and part.strip()]
 
 
+def _ends(clause: _Clause) -> bool:
+    """ "不 … 了": what was is no more."""
+    return bool(clause.negations) and clause.text.rstrip().endswith("了") and "不" in clause.text
+
+
 def _is_content(unit: Unit) -> bool:
     return unit.sort in ("content", "quantity") and unit.weight > 0
 
@@ -129,13 +141,14 @@ def _place(found: Digest, units: list[Unit], aside: bool) -> None:
         found.passive = True
         units = _active(units, by)
     part: Part | None = None
-    leaving = False
+    leaving = spoken = False
     turned = any(unit.sort == "change" and unit.key in ("turn", "move") for unit in units)
     for at, unit in enumerate(units):
         if unit.sort == "left":
             leaving = True
         elif unit.sort == "verb":
             found.verbs.append(unit.key)
+            spoken = True
             follower = units[at + 1] if at + 1 < len(units) else None
             found.member |= unit.key == "be" and follower is not None and follower.key == "a"
             if part is None or part.keys:
@@ -150,7 +163,7 @@ def _place(found: Digest, units: list[Unit], aside: bool) -> None:
         elif unit.sort == "role":
             leaving = unit.key == "from" and turned
             if part is not None or unit.key in ("to", "from", "for"):
-                part = Part(unit.key)
+                part = Part(unit.key, before=not spoken)
                 found.right.append(part)
         elif _is_content(unit):
             found.weights.setdefault(unit.key, unit.weight)
@@ -188,6 +201,8 @@ def _units(text: str) -> list[Unit]:
     for start, end, quantity in [*quantities(text), (len(text), len(text), None)]:
         if start > at:
             units += _words(text[at:start])
+            if quantity is not None and _REACHED.search(text[at:start]):
+                units.append(Unit("change", "turn"))
         if quantity is not None:
             units.append(_quantity(quantity))
         at = end
@@ -236,7 +251,7 @@ def _english(words: list[str]) -> list[Unit]:
         else:
             units.append(_unit(phrase.role, words[at]))
             at += len(phrase.stems)
-    return _nouns(units)
+    return _nouns(_renewed(units, lower))
 
 
 def _phrase(lower: list[str], stems: list[str], at: int) -> lexicon.Phrase | None:
@@ -253,6 +268,14 @@ def _phrase(lower: list[str], stems: list[str], at: int) -> lexicon.Phrase | Non
     longest = [phrase for phrase in fitting if len(phrase.stems) == len(fitting[0].stems)]
     written = " ".join(lower[at : at + len(longest[0].stems)])
     return next((phrase for phrase in longest if phrase.form == written), longest[0])
+
+
+def _renewed(units: list[Unit], words: list[str]) -> list[Unit]:
+    """ "My new manager is …" tells of a change; in "the new app", new is one app among others."""
+    at = words.index("new") if "new" in words else 0
+    if at and words[at - 1] in ("my", "our", "user", "the-user") and "new" in {unit.key for unit in units}:
+        return [Unit("change", "now") if unit.key == "new" else unit for unit in units]
+    return units
 
 
 def _nouns(units: list[Unit]) -> list[Unit]:

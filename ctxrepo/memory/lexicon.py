@@ -6,8 +6,8 @@ have one value at a time ("lives in") and which have many ("likes"), and a few e
 Chinese name differently.  Everything that is not listed is content and speaks by itself.
 
 A line is `concept: forms`, forms separated by `|`, continued while it ends in one; English forms are stemmed when
-read, Chinese ones are matched longest first.  Rejected: WordNet and a Chinese dictionary (tens of megabytes for a few hundred useful words), and
-embeddings, which put "staging" and "production" side by side.
+read, Chinese ones are matched longest first.  Rejected: WordNet and a Chinese dictionary (tens of megabytes for a
+few hundred useful words), and embeddings, which put "staging" and "production" side by side.
 """
 
 from __future__ import annotations
@@ -92,16 +92,17 @@ commit: commit|commits|committed
 
 # The new fact says that something is different from now on. After some, the new value follows ("moved to").
 _CHANGE = """
-now: now|currently|nowadays|from now on|as of|these days|going forward|henceforth|effective|now on|new|现在|目前|
-    如今|从现在起|今后|以后|往后|从今往后|从今天起|从明天起|从下周起|从下个月起|从下月起|从这周起|again
+now: now|currently|nowadays|from now on|as of|these days|going forward|henceforth|now on|现在|目前|如今|从现在起|
+    今后|以后|往后|从今往后|从今天起|从明天起|从下周起|从下个月起|从下月起|从这周起|again
 turn: switched to|switch to|changed to|change to|renamed to|renamed|upgraded to|upgraded|downgraded to|
     upgrade to|migrated to|migrated|replaced by|replaced with|raised to|raised|increased to|increased|reduced to|
     reduced|lowered to|lowered|postponed to|postponed|rescheduled to|rescheduled|extended to|extended|shortened|
     switched over to|switched|changed|became|has become|became the|converted to|bumped to|bumped|pushed to|
     brought forward|promoted to|gave up|swapped|transitioned to|ported to|改成|改成了|改为|改用|改到|改在|改由|
     换成|换成了|换到|换为|换了|更换为|更新为|更新到|调整为|调整到|调到|调成|变成|变成了|变为|变更为|升级到|升到|
-    升级成|升级为|降级到|降到|降为|提高到|提升到|增加到|减少到|缩短到|延长到|推迟到|延期到|提前到|迁到|迁移到|
-    迁至|切换到|切到|转到|转用|转为|替换为|替换成|改|换|迁往|跳槽到|转岗到|加入了
+    升级成|升级为|降级到|降到|降为|提高到|提升到|增加到|减少到|缩短到|涨到|涨至|涨价到|降至|减到|上调到|上调至|
+    上调|下调到|下调至|下调|扩大到|缩小到|延长到|推迟到|延期到|提前到|迁到|迁移到|迁至|切换到|切到|转到|转用|
+    转为|替换为|替换成|改|换|迁往|跳槽到|转岗到|加入了
 move: moved to|moved over to|moved|relocated to|relocated|搬到|搬去|搬家到|搬至|搬去了
 replace: replaced|took over from|took over|接替|接替了|取代|取代了|顶替
 cease: no longer|not anymore|anymore|any more|any longer|stopped|quit|used to|ceased|dropped|abandoned|retired|
@@ -124,14 +125,15 @@ not: not|no|never|n't|don't|without|cannot|不|没|没有|不是|别|不要|勿|
 
 # Not content: who speaks, politeness, articles, light words.
 _LIGHT = """
-self: user|users|user's|i|me|my|mine|i'm|i've|the user|用户|我|本人|我的|用户的
-we: we|our|us|team|everyone|我们|咱们|团队|大家|公司
-filler: the|a|an|that|this|there|it|its|please|should|shall|must|will|would|could|may|can|want|wants|has to|
-    have to|need to|always|just|also|too|really|very|and|or|of|do|does|did|done|be called|decided|decision|
-    decide|point|make sure|our|actually|in fact|all|each|every|any|own|himself|them|their|his|her|been|only|
-    prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|一律|
-    统一|决定|上|里|把|和|与|及|而|而是|其|这|那|之|所|并|并且|以|还|又|很|更|最|点|些|其实|每|本|地|这个|那个|
-    过|才|只|只要|务必|记得|一只|一条|技术栈|as
+self: you|your|user|users|user's|i|me|my|mine|i'm|i've|the user|用户|我|本人|我的|用户的
+we: we|our|us|everyone|我们|咱们|大家
+filler: recently|lately|last month|last week|last year|just now|上个月|上周|去年|最近|刚刚|刚才|前不久|家的|先生|
+    女士|your|the|a|an|that|this|there|it|its|please|should|shall|must|will|would|could|may|can|want|wants|
+    has to|have to|need to|always|just|also|too|really|very|and|or|of|do|does|did|done|be called|decided|
+    decision|decide|point|make sure|our|actually|in fact|all|each|every|any|own|himself|them|their|his|her|been|
+    only|prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|
+    一律|统一|决定|上|里|把|和|与|及|而|而是|其|这|那|之|所|并|并且|以|还|又|很|更|最|点|些|其实|每|本|地|这个|
+    那个|过|才|只|只要|务必|记得|一只|一条|技术栈|as
 """
 
 _ROLE = """
@@ -200,7 +202,6 @@ customer: customer|customers|client|clients|客户
 invoice: invoice|invoices|发票
 contract: contract|合同
 releasewindow: release window|发布窗口
-birthday: birthday|生日
 phone: phone|telephone|电话|手机|手机号
 email: email|e-mail|邮箱|邮件
 name: name|名字|姓名
@@ -211,7 +212,7 @@ seafood: seafood|海鲜
 peanut: peanut|peanuts|花生
 spicy: spicy|spicy food|辣|辣菜|辣的
 short: short|brief|concise|简短|简洁|精简
-vegetarian: vegetarian|素食|素食者|吃素
+vegetarian: vegetarian|素食|素食者|素食主义者|吃素|素食主义
 packagemanager: package manager|包管理器
 default: default|默认
 postgres: postgres|postgresql|pgsql|postgre
@@ -222,13 +223,38 @@ colour: colour|color|颜色
 favourite: favourite|favorite
 approval: approval|批准|审批
 domain: domain|域名
+team: team|团队|公司
+moment: time|时间
+child: child|children|kid|kids|孩子|小孩
+birth: born|birthday|生日|出生
+pupil: student|students|学生
+doctor: doctor|physician|医生
+holiday: holiday|vacation|leave|假期|休假
+car: car|automobile|汽车
+picture: picture|image|photo|图片|照片
+mistake: bug|bugs|defect|缺陷
+ticket: ticket|tickets|工单
+order: order|orders|订单
+employee: employee|employees|staff|员工
+salary: salary|wage|工资|薪资
+address: address|地址
+price: price|价格|单价
+login: login|log-in|sign-in|登录
+report: report|reports|报告|报表
+document: document|documents|docs|文档
+ui: ui|user interface|界面
+repository: repository|repo|repositories|仓库|代码库
+configuration: configuration|config|配置
+environment: environment|环境
+service: service|services|服务
+error: error|errors|报错|错误
 everyday: every day|each day|每天|每日
 everyweek: every week|each week|每周|每星期
 everymonth: every month|each month|每月|每个月
 """
 
 _ATTRIBUTES = """
-manager projectmanager owner budget limit timeout port deadline version password branch default birthday phone
+manager projectmanager owner budget limit timeout port deadline version password branch default birth phone
 email name englishname colour favourite lead leader president editor domain language address username timezone
 zone size length height weight age salary price fee rate model currency format host url path key license status
 priority owner contact maintainer minimum maximum capital boss ceo cto title release standup weekmeeting meetingroom
@@ -237,7 +263,7 @@ priority owner contact maintainer minimum maximum capital boss ceo cto title rel
 
 FREQUENCIES = frozenset({"everyday", "everyweek", "everymonth"})
 
-_LOW = "daily regular name set stack tech up editor time day technology"
+_LOW = "daily regular name set stack tech up editor moment day technology team"
 
 OPPOSITES = (
     frozenset({"darktheme", "lighttheme"}),

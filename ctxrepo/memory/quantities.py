@@ -22,6 +22,15 @@ _SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000
 _HAN_NUMBER = re.compile(
     r"[零〇一二两三四五六七八九十百千万亿]+(?=点|楼|层|次|个|天|年|月|日|号|分|秒|小时|元|块|人|周|版|岁|遍|名|位)"
 )
+_FROM_TWO = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_FROM_THIRD = ("third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], 2
+    )
+} | {word: f"{number}th" for number, word in enumerate(_FROM_THIRD, 3)}
+_WORDS = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)
 _WAN = re.compile(r"(\d+(?:\.\d+)?)\s*([万亿千])")
 
 _WEEKDAYS = {name: str(at) for at, name in enumerate("一二三四五六日", 1)} | {"天": "7", "末": "6+7"}
@@ -50,7 +59,7 @@ _UNITS = {
         "元": "元 块 块钱 人民币 rmb cny",
         "次": "times 次 遍",
         "人": "people persons 人 个人 名 位",
-        "楼": "楼 层 floor",
+        "楼": "楼 层 floor floors",
         "km": "km 公里",
         "kg": "kg 公斤",
         "个": "个",
@@ -82,11 +91,11 @@ _PATTERN = re.compile(
   | (?P<daypart>早上|早晨|上午|凌晨|中午|下午|晚上|傍晚|\bmornings?\b|\bafternoons?\b|\bevenings?\b)
   | (?P<relative>今天|明天|后天|昨天|月底|年底|\bday\ after\ tomorrow\b|\btomorrow\b|\byesterday\b|\btoday\b)
   | (?P<day>\d{{1,2}}\s*日|(?<=[月个旬])\s*\d{{1,2}}\s*号|\d{{1,2}}\s*号(?![\u4e00-\u9fff])
-      |\d{{1,2}}\s*号(?=[之前后起到至])|\b\d{{1,2}}(?:st|nd|rd|th)\b)
+      |\d{{1,2}}\s*号(?=[之前后起到至])|\b\d{{1,2}}(?:st|nd|rd|th)\b(?!\s*floor))
   | (?P<month>\d{{1,2}}\s*月(?!份?内)|\b(?:january|february|march|april|june|july|august|
       september|october|november|december)\b)
   | (?P<ident>\#\d+|\d+\s*号|\b[a-z]+(?:[-_][a-z]+)*[-_]?\d[\w.-]*\b)
-  | (?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)*)\s*(?P<unit>(?:{_UNIT})(?![a-z]))?
+  | (?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)*)(?:st|nd|rd|th\b)?\s*(?P<unit>(?:{_UNIT})(?![a-z]))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -94,6 +103,7 @@ _PATTERN = re.compile(
 
 def arabic(text: str) -> str:
     """Chinese numerals before a measure word, and 万, as digits: 五万元 → 50000元, 三点 → 3点."""
+    text = _WORDS.sub(lambda found: _NUMBER_WORDS[found[0].lower()], text)
     scaled = _WAN.sub(lambda found: _plain(float(found[1]) * _SCALES[found[2]]), text)
     return _HAN_NUMBER.sub(_read_han, scaled)
 

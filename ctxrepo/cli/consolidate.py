@@ -1,0 +1,131 @@
+"""`ctxrepo memory consolidate | forget | graph | recommend`: what looks at the whole memory at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ctxrepo.cli import output
+from ctxrepo.cli.history import SHORT
+from ctxrepo.cli.main import Call, Choice, pass_call
+from ctxrepo.memory.graph import FORMATS
+
+_SHOWN = 30
+
+
+def register(memory: click.Group) -> None:
+    """Adds the commands to the group `memory`."""
+    for command in (consolidate, forget, graph, recommend):
+        memory.add_command(command)
+
+
+@click.command("consolidate")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done, write nothing.")
+@pass_call
+def consolidate(call: Call, dry_run: bool) -> None:
+    """Merge what says the same, settle what changed, mark conflicts, forget; one commit.
+
+    Example: ctxrepo memory consolidate --dry-run
+    """
+    from ctxrepo.memory.consolidate import consolidate as run
+
+    with call.open() as repo:
+        found = run(repo, dry_run=dry_run)
+
+    def text() -> None:
+        for decision in found["decisions"][:_SHOWN]:
+            output.line(f"{decision['sort']}: {decision['why']}")
+            for ident, words in zip(decision["ids"], decision["texts"], strict=True):
+                output.line(f"  {ident[-6:].lower()}  {_short(words)}")
+        if len(found["decisions"]) > _SHOWN:
+            output.note(f"{len(found['decisions']) - _SHOWN} more: use `--json` to see them all.")
+        counts = ", ".join(f"{count} {sort}" for sort, count in found["counts"].items()) or "nothing to do"
+        output.line(f"{found['facts']} facts: {counts}; {len(found['pages'])} entity pages.")
+        if found["left"]:
+            output.note(f"{len(found['left'])} files were changed meanwhile and are left for the next run.")
+        _undo_hint(found["commit"])
+
+    call.emit(found, text)
+
+
+@click.command("forget")
+@click.option("--dry-run", is_flag=True, help="Tell what would be forgotten, write nothing.")
+@pass_call
+def forget(call: Call, dry_run: bool) -> None:
+    """Take out of recall what your rules and the defaults say; the files stay.
+
+    Example: ctxrepo memory forget --dry-run
+    """
+    from ctxrepo.memory.forget import forget as run
+
+    with call.open() as repo:
+        found = run(repo, dry_run=dry_run)
+
+    def text() -> None:
+        for row in found["results"]:
+            output.line(f"{row['id'][-6:].lower()}  {_short(row['text'])}")
+            output.line(f"  {row['why']}")
+        verb = "would be forgotten" if dry_run else "forgotten"
+        output.line(f"{len(found['results'])} facts {verb}.")
+        _undo_hint(found["commit"])
+
+    call.emit(found, text)
+
+
+@click.command("graph")
+@click.option("--entity", metavar="NAME", help="Only what lies around this thing.")
+@click.option("--depth", type=click.IntRange(1, 5), default=1, show_default=True, help="Steps around it.")
+@click.option(
+    "--format", "form", type=Choice(FORMATS), default="mermaid", show_default=True, help="mermaid, dot, json or svg."
+)
+@click.option("--limit", type=click.IntRange(1, 300), default=80, show_default=True, help="Things at most.")
+@pass_call
+def graph(call: Call, entity: str | None, depth: int, form: str, limit: int) -> None:
+    """Draw the things that memory is about and how they hang together.
+
+    Example: ctxrepo memory graph --entity 辣菜 --format svg > graph.svg
+    """
+    from ctxrepo.memory import graph as graphs
+    from ctxrepo.memory.held import read_all
+
+    with call.open() as repo:
+        aliases = graphs.alias_names(read_all(repo, "entities", "entity"))
+        found = graphs.graph(read_all(repo), entity=entity, depth=depth, limit=limit, aliases=aliases)
+    call.emit(graphs.as_data(found), lambda: output.line(graphs.render(found, form).rstrip("\n")))
+
+
+@click.command("recommend")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many at most.")
+@click.option("--least", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Value they must reach.")
+@pass_call
+def recommend(call: Call, limit: int, least: float) -> None:
+    """List memories that may be worth sharing, with the reasons.
+
+    Example: ctxrepo memory recommend --limit 5
+    """
+    from ctxrepo.memory.held import read_all
+    from ctxrepo.memory.recommend import as_row, recommended
+
+    with call.open() as repo:
+        facts = read_all(repo)
+        found = recommended(facts, at=repo.clock(), least=least, limit=limit)
+        rows: list[Any] = [as_row(repo.memory_store, each) for each in found]
+
+    def text() -> None:
+        for row in rows:
+            output.line(f"{row['value']:.2f}  {row['id'][-6:].lower()}  {_short(row['text'])}")
+            output.line(f"      {'; '.join(row['reasons'])}")
+        output.line(f"{len(rows)} of {len(facts)} facts are worth a look.")
+
+    call.emit({"results": rows}, text)
+
+
+def _short(text: str, size: int = 90) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= size else words[: size - 1] + "…"
+
+
+def _undo_hint(commit: str | None) -> None:
+    if commit:
+        output.line(f"Undo with: ctxrepo undo {commit[:SHORT]}")
