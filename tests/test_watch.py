@@ -195,7 +195,7 @@ def _entries(bench: Bench) -> list[object]:
         return list(catalog.entries())
 
 
-def test_a_checkout_of_thousands_of_files_is_one_look(bench: Bench) -> None:
+def test_a_checkout_of_thousands_of_files_is_a_few_looks(bench: Bench) -> None:
     """A folder of 2,000 files that appears file by file costs a few looks, not one per file, and all are found."""
     bench.start()
     before = len(bench.looks)
@@ -205,7 +205,6 @@ def test_a_checkout_of_thousands_of_files_is_one_look(bench: Bench) -> None:
         (folder / f"n{number}.md").write_text(f"checkout {number}")
     assert eventually(lambda: len(_entries(bench)) == 2_000, 30)
     assert len(bench.looks) - before < 40
-    assert None in bench.looks[before:]
 
 
 def test_swap_files_backups_and_hidden_folders_are_none_of_its_business(bench: Bench) -> None:

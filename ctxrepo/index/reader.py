@@ -240,8 +240,8 @@ class Reader:
         admitted = set(wanted)
         share = min(1.0, inside / max(1, searcher.num_docs))
         if share >= _WIDE:
-            spread = 3.0 * (k * (1.0 - share)) ** 0.5  # so that chance leaves too few of them once in a thousand times
-            limit = k if share == 1.0 else int((k + spread) / share * 1.05) + 8
+            spread = 2.3 * (k * (1.0 - share)) ** 0.5  # chance leaves too few about once in a hundred times
+            limit = k if share == 1.0 else int((k + spread) / share * 1.03) + 8
             hits = searcher.search(query, limit, count=False).hits
             found = self._kept(hits, admitted, now, k)
             if len(found) >= k or len(hits) < limit:
@@ -272,14 +272,12 @@ class Reader:
         values = self._searcher.fast_field_values
         keep = [i for i, scope in enumerate(values("scope", addresses)) if scope in admitted]
         if now is not None:
-            inside = [addresses[i] for i in keep]
-            since = values("valid_from", inside)
-            until = values("valid_until", inside)
-            keep = [
-                i
-                for i, start, end in zip(keep, since, until, strict=True)
-                if (start is None or start <= now) and (end is None or now < end)
-            ]
+            since = values("valid_from", [addresses[i] for i in keep])
+            if since.count(None) != len(since):
+                keep = [i for i, start in zip(keep, since, strict=True) if start is None or start <= now]
+            until = values("valid_until", [addresses[i] for i in keep])
+            if until.count(None) != len(until):
+                keep = [i for i, end in zip(keep, until, strict=True) if end is None or now < end]
         del keep[k:]
         return Candidates([hits[i][0] for i in keep], [addresses[i] for i in keep])
 
