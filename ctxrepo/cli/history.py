@@ -132,6 +132,8 @@ def undo(call: Call, op: str) -> None:
         output.line(f"Undid {what}.")
         for path in found["paths"]:
             output.line(f"  {path}")
+        if found["note"]:
+            output.note(found["note"])
         output.line(f"Bring it back with: ctxrepo undo {found['commit'][:SHORT]}")
 
     call.emit(found, text)

@@ -56,8 +56,7 @@ def block(text: str) -> None:
 def heading(text: str) -> None:
     """A line that stands out on a terminal."""
     shown = visible(text)
-    plain = not _is_terminal() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    sys.stdout.write(f"{shown}\n" if plain else f"\x1b[1m{shown}\x1b[0m\n")
+    sys.stdout.write(f"\x1b[1m{shown}\x1b[0m\n" if _is_styled() else f"{shown}\n")
 
 
 def note(text: str) -> None:
@@ -96,7 +95,7 @@ def _draw(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
     console = Console()
     fixed = sum(max(map(cell_len, column)) for column in list(zip(headings, *cells, strict=True))[:-1])
     room = max(20, console.width - fixed - len(GAP) * (len(headings) - 1))
-    drawn = Table(box=None, header_style="bold", pad_edge=False, padding=(0, len(GAP), 0, 0))
+    drawn = Table(box=None, header_style="bold" if _is_styled() else "", pad_edge=False, padding=(0, len(GAP), 0, 0))
     for name in headings:
         drawn.add_column(name, no_wrap=True)
     for row in cells:
@@ -137,3 +136,8 @@ def _print_json(stream: Any, value: Mapping[str, Any], indent: int | None = None
 
 def _is_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def _is_styled() -> bool:
+    """Whether a terminal is there that wants bold print."""
+    return _is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -69,8 +69,9 @@ def test_the_log_of_one_asset_outlives_it(repo: ContextRepository, team: Path, m
         repo.log("never-was")
 
 
-def test_alike_facts_do_not_share_their_history(repo: ContextRepository) -> None:
+def test_alike_facts_do_not_share_their_history(team: Path) -> None:
     """A copy of a header is no rename: each fact's log and reasons are its own."""
+    repo = open_workspace(team, clock=lambda: 1_795_946_400.0)
     facts = [repo.memory.add(words) for words in ("x", "-x", "y")]
 
     for fact in facts:
