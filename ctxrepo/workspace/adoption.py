@@ -3,7 +3,8 @@
 A person may drop a Markdown file into `facts/` with no header at all, or copy one and change its
 words.  The first gets an id and dates in the commit that adopts it, its text untouched; the second claims the id
 of its original, so the copy gets one of its own (the file that was known first keeps it).  A file that
-cannot be read is committed as it is: `ctxrepo check` says what is wrong with it.
+cannot be read is committed as it is: `ctxrepo check` says what is wrong with it.  So are `rules.md` and
+other files that nobody looks up by id.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse, render
 from ctxrepo.asset.kinds import KINDS, kind_of
 from ctxrepo.index.catalog import Catalog
+from ctxrepo.index.documents import CLASSES
 
 DATES = ("created", "updated")
 
@@ -43,7 +45,7 @@ def adoption(
 
     def adopt(path: str, data: bytes) -> bytes | None:
         kind = kind_of(f"{store}/{path}")
-        if kind is None:
+        if kind not in CLASSES:
             return None
         try:
             parsed = parse(decode(data))

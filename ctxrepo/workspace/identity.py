@@ -179,7 +179,7 @@ def _common(git_dir: str) -> tuple[str, str]:
     """
     pointer = _read(os.path.join(git_dir, "commondir"), GITFILE_LIMIT).strip()
     common = _real(os.path.join(git_dir, pointer.replace("\\", "/"))) if pointer else _real(git_dir)
-    worktree = _config_value(common, "config", "core", None, "worktree") or _config_value(
+    worktree = config_value(common, "config", "core", None, "worktree") or config_value(
         common, "config.worktree", "core", None, "worktree"
     )
     if worktree:
@@ -188,7 +188,7 @@ def _common(git_dir: str) -> tuple[str, str]:
 
 
 def _repository_identity(common: str | None, root: str) -> str:
-    url = _config_value(common, "config", "remote", "origin", "url") if common else None
+    url = config_value(common, "config", "remote", "origin", "url") if common else None
     if not url:
         return _folder_identity(root)
     identity = remote_identity(url)
@@ -208,7 +208,7 @@ def _folder_identity(path: str) -> str:
     return f"{_clean(name).strip('-/') or 'root'}-{digest:06x}"
 
 
-def _config_value(git_dir: str, name: str, section: str, subsection: str | None, key: str) -> str | None:
+def config_value(git_dir: str, name: str, section: str, subsection: str | None, key: str) -> str | None:
     """The first value of a key in one of git's configuration files; None when it is not there."""
     text = _read(os.path.join(git_dir, name), CONFIG_LIMIT).removeprefix("\ufeff")
     if key not in text.lower():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 
 from ctxrepo.index.heartbeat import watcher
+from ctxrepo.workspace.identity import config_value
 
 TEAM = "team"
 TASKS = "tasks"
@@ -82,7 +83,6 @@ class Layout:
         self.git_dir = git_dir
         self.common_dir = common_dir
         self.local = os.path.join(common_dir, "ctxrepo")
-        self.private_root = os.path.dirname(common_dir) if os.path.basename(common_dir) == ".git" else root
 
     @classmethod
     def of(cls, root: str) -> Layout | None:
@@ -92,7 +92,25 @@ class Layout:
 
     def store_root(self, name: str) -> str:
         """Working tree of the store `team`, `tasks` or `memory/<user>`."""
-        return self.root if name == TEAM else os.path.join(self.private_root, *name.split("/"))
+        return self.root if name == TEAM else os.path.join(self.base(name), *name.split("/"))
+
+    def base(self, name: str) -> str:
+        """The folder in which a private store's path begins: the team's main worktree.
+
+        A bare repository has none; then the store is where it was made, in one of the worktrees, as it has noted.
+        """
+        if os.path.basename(self.common_dir) == ".git":
+            return os.path.dirname(self.common_dir)
+        git_dir = self.store_git_dir(name)
+        noted = config_value(git_dir, "config", "core", None, "worktree")
+        if noted is None:
+            return self.root
+        return os.path.normpath(os.path.join(git_dir, noted)).removesuffix(os.path.join(os.sep, *name.split("/")))
+
+    @property
+    def private_root(self) -> str:
+        """The folder that holds `tasks` and, unless somebody made their store elsewhere, `memory`."""
+        return self.base(TASKS)
 
     def store_git_dir(self, name: str) -> str:
         """Git directory of a store."""
