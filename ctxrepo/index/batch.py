@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import tantivy
 
@@ -134,7 +134,10 @@ class Batch:
                 self._catalog.touch(fresh)
                 self.outcome.touched += 1
                 continue
-            self._replace(path, key, old, fresh, self._source.describe(path, content, fresh.reviewed))
+            described = self._source.describe(path, content, fresh.reviewed)
+            if described.stumbled:
+                fresh = replace(fresh, blob="", racy=True)
+            self._replace(path, key, old, fresh, described)
         self._catalog.put(self._rows)
 
     def _remove(self, path: str, key: int, old: FileState) -> None:

@@ -99,6 +99,7 @@ class Description:
     place: str = ANY
     agent: str = ANY
     documents: list[Document] = field(default_factory=list)
+    stumbled: bool = False  # our own code failed on it: to be tried again at every scan, the next version may do better
 
 
 def describe(path: str, data: bytes, modified: float, reviewed: bool = True) -> Description | None:

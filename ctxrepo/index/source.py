@@ -12,7 +12,7 @@ import hashlib
 import os
 import stat as modes
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ctxrepo.asset.frontmatter import FrontmatterError, check_size
 from ctxrepo.asset.kinds import kind_of
@@ -105,7 +105,8 @@ class Source:
         try:
             found = describe(where, content.data, content.state[0] / 10**9, reviewed)
         except Exception as err:
-            return unreadable(where, f"The file could not be understood: {type(err).__name__}: {err}.")
+            problem = unreadable(where, f"The file could not be understood: {type(err).__name__}: {err}.")
+            return replace(problem, stumbled=True)
         return found or unreadable(where, "The path is not that of an asset.")
 
 

@@ -349,3 +349,23 @@ def test_random_edits_always_end_equal_to_a_fresh_index(store: Store, tmp_path: 
     assert store.problems() == fresh.problems()
     assert store.reader().num_docs == fresh.reader().num_docs
     assert {(e.path, e.title) for e in store.entries()} == {(e.path, e.title) for e in fresh.entries()}
+
+
+def test_a_file_on_which_our_code_stumbled_is_tried_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug of one version does not keep a file out of search for good: the next scan reads it anew."""
+    store.write("facts/2026-11/a.md", fact("the gardener waters tomatoes", kind="fact"))
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ctxrepo.index.source.describe", broken)
+        store.sync()
+        assert "could not be understood" in store.problems()["facts/2026-11/a.md"]
+        assert store.hits("tomatoes") == []
+
+    store.sync()
+
+    assert store.problems() == {}
+    assert store.hits("tomatoes") == ["facts/2026-11/a.md"]
+    assert not store.sync()
