@@ -201,7 +201,7 @@ def prompt_recall(
         limit=settings["recall.limit"],
         threshold=threshold,
     )
-    root = os.path.realpath(layout.private_root)
+    root = os.path.realpath(layout.base(store))
     hits = [fresh for hit in hits if (fresh := confirmed(hit, root, scope)) is not None]
     bases = [(name, purpose) for name, purpose in config["bases"]]
     if bases and not hits:
