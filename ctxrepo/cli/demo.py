@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ctxrepo.cli import output
 from ctxrepo.errors import NotFound, Refused
-from ctxrepo.workspace.layout import MARKER, MEMORY
+from ctxrepo.workspace.layout import MARKER, MEMORY, current_folder
 from ctxrepo.workspace.setup import init_workspace
 
 PROJECT = "github.com/lantern-tea/billing"
@@ -137,7 +137,7 @@ def _answer(step: Step) -> str:
 def _standing_in(place: Path) -> Iterator[None]:
     """The demo's folder as the current one, with no other workspace or user chosen by the environment."""
     before = {name: os.environ.pop(name) for name in ("CTXREPO_WORKSPACE", "CTXREPO_USER") if name in os.environ}
-    here = os.getcwd()
+    here = current_folder()
     os.chdir(place)
     try:
         yield
@@ -151,7 +151,7 @@ def _injected(place: Path, user: str) -> str:
     payload = {"hook_event_name": "UserPromptSubmit", "session_id": "demo", "cwd": str(place), "prompt": PROMPT}
     call = ["hook", "claude-code", "user-prompt-submit", "--workspace", str(place), "--user", user]
     answer = subprocess.run(
-        [sys.executable, "-m", "ctxrepo", *call],
+        [sys.executable, "-P", "-m", "ctxrepo", *call],
         input=json.dumps(payload).encode(),
         env=os.environ | {"CTXREPO_BACKGROUND": "off"},
         stdout=subprocess.PIPE,

@@ -14,6 +14,7 @@ from ctxrepo.cli.history import SHORT, print_file
 from ctxrepo.cli.main import Call, Choice, Group, pass_call
 from ctxrepo.cli.recall import print_hits
 from ctxrepo.errors import Invalid
+from ctxrepo.workspace.layout import current_folder
 
 EVERYWHERE = "*"
 
@@ -107,7 +108,7 @@ def add(call: Call, /, text: str, **fields: Any) -> None:
 
 def _stands_in(root: str) -> bool:
     """Whether the current folder is the workspace, or lies in it."""
-    here = os.path.realpath(os.getcwd())
+    here = os.path.realpath(current_folder())
     top = os.path.realpath(root)
     return here == top or here.startswith(top + os.sep)
 

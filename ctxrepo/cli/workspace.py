@@ -10,6 +10,7 @@ import click
 
 from ctxrepo.cli import output
 from ctxrepo.cli.main import Call, Command, pass_call
+from ctxrepo.workspace.layout import current_folder
 
 SHORT = 10
 _SHOWN = 10
@@ -45,7 +46,7 @@ def init(call: Call, directory: str | None) -> None:
             output.line("  Nothing was missing.")
         for note in made["notes"]:
             output.line(f"  {note}")
-        there = "" if os.path.realpath(made["root"]) == os.path.realpath(os.getcwd()) else f"cd {place} && "
+        there = "" if os.path.realpath(made["root"]) == os.path.realpath(current_folder()) else f"cd {place} && "
         output.line(f'Next: {there}ctxrepo memory add "…"')
         output.line(f"      cd your-project && ctxrepo connect claude-code --workspace {made['root']}")
 

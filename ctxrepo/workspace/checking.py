@@ -23,7 +23,7 @@ from ctxrepo.store.git import Git, GitFailed
 from ctxrepo.store.guards import claims_private, planted_paths
 from ctxrepo.store.private import team_store
 from ctxrepo.text.names import confined, refuse_lookalike
-from ctxrepo.workspace.layout import MARKER, MEMORY, TASKS, Layout, memory_of
+from ctxrepo.workspace.layout import MARKER, MEMORY, TASKS, Layout, current_folder, memory_of
 
 _NAMED = {"knowledge": "knowledge base", "skills": "skill", MEMORY: "user", TASKS: "task"}
 _TEAM_PLACES = (MARKER, "access.yaml", "knowledge", "skills")
@@ -101,7 +101,7 @@ def _inside(layout: Layout, path: str) -> str:
         NotFound: there is nothing there. UsageFault: it lies outside.
     """
     there = False
-    for base in (os.getcwd(), layout.root, layout.private_root):
+    for base in (current_folder(), layout.root, layout.private_root):
         full = os.path.join(base, path)
         for root in (layout.root, layout.private_root):
             relative = os.path.relpath(os.path.realpath(full), os.path.realpath(root)).replace(os.sep, "/")
@@ -208,7 +208,7 @@ def _index_of_hook(layout: Layout) -> Mapping[str, str]:
     named = os.environ.get("GIT_INDEX_FILE")
     if not named:
         return {}
-    full = os.path.realpath(os.path.join(os.getcwd(), named))
+    full = os.path.realpath(os.path.join(current_folder(), named))
     ours = os.path.dirname(full) == os.path.realpath(layout.git_dir)
     return {"GIT_INDEX_FILE": full} if ours else {}
 

@@ -19,7 +19,7 @@ from ctxrepo.index.catalog import Entry
 from ctxrepo.store import history
 from ctxrepo.store.history import LogEntry
 from ctxrepo.workspace import naming
-from ctxrepo.workspace.layout import TEAM
+from ctxrepo.workspace.layout import TEAM, current_folder
 from ctxrepo.workspace.naming import place
 from ctxrepo.workspace.workspace import ALL_AGENTS, Found, Workspace
 
@@ -170,7 +170,7 @@ def _places(workspace: Workspace, ref: str) -> Iterator[tuple[str, str]]:
         yield found.store, found.entry.path
         return
     layout = workspace.layout
-    for base in (os.getcwd(), layout.private_root, layout.root):
+    for base in (current_folder(), layout.private_root, layout.root):
         full = os.path.realpath(os.path.join(base, ref))
         for name in workspace.store_names():
             path = os.path.relpath(full, os.path.realpath(layout.store_root(name))).replace(os.sep, "/")

@@ -23,7 +23,7 @@ from typing import TypedDict
 from ctxrepo import access
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse_plain
 from ctxrepo.asset.rewrite import rewrite
-from ctxrepo.errors import Refused, UsageFault
+from ctxrepo.errors import Invalid, Refused, UsageFault
 from ctxrepo.store.fastimport import message
 from ctxrepo.store.files import Change, read
 from ctxrepo.store.private import create_private, create_team, with_private_ignored
@@ -31,7 +31,7 @@ from ctxrepo.store.remote import published, upstream
 from ctxrepo.store.store import Store
 from ctxrepo.store.tx import Tx
 from ctxrepo.text.names import confined, refuse_lookalike
-from ctxrepo.workspace.layout import MARKER, MEMORY, TASKS, TEAM, Layout, find_root, memory_of
+from ctxrepo.workspace.layout import MARKER, MEMORY, TASKS, TEAM, Layout, current_folder, find_root, memory_of
 from ctxrepo.workspace.workspace import Workspace, load_settings
 
 _SETTINGS = """\
@@ -81,7 +81,7 @@ def init_workspace(directory: str, *, user: str | None = None, now: Callable[[],
         Refused: the folder is a file, or lies in another workspace; the team's repository holds private paths.
         Conflict: the settings could not be published; nothing was changed.
     """
-    root = os.path.abspath(directory)
+    root = os.path.normpath(os.path.join(current_folder(), directory))
     clock = now or (lambda: datetime.now(UTC))
     if user is not None:
         confined(user, "user")
@@ -114,6 +114,10 @@ def init_workspace(directory: str, *, user: str | None = None, now: Callable[[],
 
 def _refuse_place(root: str) -> None:
     """Refuses a folder that cannot become a workspace, before anything is made."""
+    try:
+        root.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Invalid(f"The path {root!r} is not UTF-8; its workspace could not be named anywhere.") from None
     if os.path.lexists(root) and not os.path.isdir(root):
         raise Refused(f"{root} is a file, so no workspace can be made of it.", hint="ctxrepo init another-folder")
     above = find_root(os.path.dirname(root))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.support.command import Command
+
+COMMAND = str(Path(sys.executable).with_name("ctxrepo"))
 
 
 def test_connect_writes_the_settings_of_this_machine(ctx: Command, team: Path, tmp_path: Path) -> None:
@@ -68,7 +72,9 @@ def test_connect_without_a_workspace_says_how_to_name_one(ctx: Command, tmp_path
     assert ctx("connect", "claude-code", cwd=tmp_path, code=3).hint
 
 
-def test_hook_has_help_and_never_fails(ctx: Command) -> None:
-    """A person who asks gets an answer; an event that nobody knows gets none, exit code 0."""
+def test_hook_has_help_and_never_fails(ctx: Command, team: Path) -> None:
+    """A person who asks gets an answer; an event that nobody knows gets none, wherever the shared options stand."""
     assert "Answer one event of an agent host" in ctx("hook", "--help").out
-    assert ctx("--json", "hook", "claude-code", "nonsense").out == ""
+    for arguments in (["hook", "claude-code", "nonsense"], ["--json", "hook", "claude-code", "nonsense"], ["hook"]):
+        done = subprocess.run([COMMAND, *arguments], cwd=team, input=b"{}", capture_output=True)
+        assert (done.returncode, done.stdout) == (0, b"")

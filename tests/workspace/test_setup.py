@@ -245,6 +245,13 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "x"
 
 
+def test_a_folder_whose_name_is_not_utf_8_is_refused_first(tmp_path: Path) -> None:
+    """Nothing half made is left."""
+    with pytest.raises(Invalid, match="is not UTF-8"):
+        init(tmp_path / "lat-\udce9")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_workspace_inside_a_workspace(tmp_path: Path) -> None:
     """Not in its knowledge, and not in somebody's memory."""
     team = Path(init(tmp_path / "team")["root"])
