@@ -123,7 +123,7 @@ def _subset(pair: _Pair) -> Relation | None:
         return None
     if ("in" in narrowing and not _is_place(longer)) or "on" in narrowing:
         return None
-    if pair.common < 1.0 or pair.common / (pair.common + pair.weight(extra)) < 0.5 or not shorter.weights:
+    if pair.common < 0.8 or pair.common / (pair.common + pair.weight(extra)) < 0.5 or not shorter.weights:
         return None
     return Relation("duplicate", 0.8, (f"one adds {_named(extra)}",))
 
@@ -242,7 +242,7 @@ def _about_the_same(pair: _Pair, *, loose: bool) -> bool:
     subject_old = [key for key in old.left if old.kinds.get(key) not in _TEMPORAL and key not in LOW]
     subject_new = [key for key in new.left if new.kinds.get(key) not in _TEMPORAL and key not in LOW]
     least = 0.5
-    if _other_thing(pair):
+    if _other_thing(pair) or _other_subject(pair, subject_old, subject_new):
         return False
     if loose and pair.share(old.weights, new.weights) >= 0.5:
         return True
@@ -260,6 +260,15 @@ def _other_thing(pair: _Pair) -> bool:
     one = {key for key in pair.only_old if pair.old.kinds.get(key) == "ident"}
     other = {key for key in pair.only_new if pair.new.kinds.get(key) == "ident"}
     return bool(one and other and not one & pair.new.behind)
+
+
+def _other_subject(pair: _Pair, subject_old: Iterable[str], subject_new: Iterable[str]) -> bool:
+    """Whether each names something on its left that the other does not know: the red button and the green one."""
+    if pair.new.behind and pair.share(pair.new.behind, pair.old.weights) >= 0.5:
+        return False
+    one = [key for key in subject_old if key in pair.only_old and pair.old.kinds.get(key, "ident") == "ident"]
+    other = [key for key in subject_new if key in pair.only_new and pair.new.kinds.get(key, "ident") == "ident"]
+    return bool(one and other)
 
 
 def _fits(pair: _Pair) -> bool:

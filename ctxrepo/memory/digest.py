@@ -29,7 +29,7 @@ _CHUNK = re.compile(
     r"|(?P<han>[\u2e80-\u9fff\uf900-\ufaff]+)",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"[,;:，；。：！!?？]\s*|\.\s+|\bbut\b|\s-\s|而是|(?<=[^\s])(?=不是)")
+_CLAUSE = re.compile(r"(?<!\d),|,(?!\d)|[;:，；。：！!?？]\s*|\.\s+|\bbut\b|\s-\s|而是|(?<=[^\s])(?=不是)")
 _REACHED = re.compile("[\u4e00-\u9fff][到至成]\\s*$")
 """涨到 25 元, 压缩至 3 天: whatever the verb, a value was reached."""
 _APOSTROPHE = re.compile(r"['\u2019](?:s|re|ve|m|ll|d)\b")
@@ -142,7 +142,7 @@ def _place(found: Digest, units: list[Unit], aside: bool) -> None:
         units = _active(units, by)
     part: Part | None = None
     leaving = spoken = False
-    turned = any(unit.sort == "change" and unit.key in ("turn", "move") for unit in units)
+    turned = any(unit.sort == "change" and unit.key in ("turn", "move", "replace") for unit in units)
     for at, unit in enumerate(units):
         if unit.sort == "left":
             leaving = True
@@ -260,14 +260,23 @@ def _phrase(lower: list[str], stems: list[str], at: int) -> lexicon.Phrase | Non
         phrase
         for phrase in lexicon.ENGLISH.get(stems[at], ())
         if tuple(stems[at : at + len(phrase.stems)]) == phrase.stems
-        # "Migrate from A to B" is a task, not a change that took place
-        and (at or phrase.role.concept not in ("turn", "move") or lower[at].endswith("ed"))
+        and not _is_no_change_yet(phrase, lower[at], at)
     ]
     if not fitting:
         return None
     longest = [phrase for phrase in fitting if len(phrase.stems) == len(fitting[0].stems)]
     written = " ".join(lower[at : at + len(longest[0].stems)])
     return next((phrase for phrase in longest if phrase.form == written), longest[0])
+
+
+def _is_no_change_yet(phrase: lexicon.Phrase, word: str, at: int) -> bool:
+    """"Migrate from A to B" is a task, "the red button stops the motor" a habit; only the past tells of a change."""
+    if phrase.role.concept == "cease":
+        return len(phrase.stems) == 1 and stem(word) in _HABITS and not word.endswith("ed")
+    return phrase.role.concept in ("turn", "move") and not at and not word.endswith("ed")
+
+
+_HABITS = frozenset(map(stem, ("stopped", "dropped", "abandoned", "retired", "ceased", "deprecated")))
 
 
 def _renewed(units: list[Unit], words: list[str]) -> list[Unit]:

@@ -82,7 +82,7 @@ open: open|opens|开放
 close: close|closed|closes|关闭
 allow: allow|allows|allowed|允许
 block: block|blocks|blocked|forbid|禁止
-manage: manage|manages|managed|管理|领导
+manage: manage|manages|managed|lead|leads|led|管理|领导
 report: report to|reports to|汇报
 depend: depend|depends|依赖
 move: go|goes|going|pass|join|joined
@@ -248,9 +248,10 @@ configuration: configuration|config|配置
 environment: environment|环境
 service: service|services|服务
 error: error|errors|报错|错误
-everyday: every day|each day|每天|每日
-everyweek: every week|each week|每周|每星期
-everymonth: every month|each month|每月|每个月
+everyday: every day|each day|daily|每天|每日
+everyweek: every week|each week|weekly|每周|每星期
+everyyear: every year|each year|yearly|annually|annual|每年
+everymonth: every month|each month|monthly|每月|每个月
 """
 
 _ATTRIBUTES = """
@@ -261,9 +262,9 @@ priority owner contact maintainer minimum maximum capital boss ceo cto title rel
 负责人 联系人 地址 金额 价格 税率 时区 格式 尺寸 组长 老板 老师 单价 电话 职位 型号 端口 域名
 """
 
-FREQUENCIES = frozenset({"everyday", "everyweek", "everymonth"})
+FREQUENCIES = frozenset({"everyday", "everyweek", "everymonth", "everyyear"})
 
-_LOW = "daily regular name set stack tech up editor moment day technology team"
+_LOW = "regular name set stack tech up editor moment day technology team"
 
 OPPOSITES = (
     frozenset({"darktheme", "lighttheme"}),
