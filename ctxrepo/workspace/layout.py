@@ -121,6 +121,11 @@ class Layout:
         """What the team store is called on this machine: each linked worktree has files and a branch of its own."""
         return TEAM if self.git_dir == self.common_dir else f"{TEAM}@{os.path.basename(self.git_dir)}"
 
+    @property
+    def object_format(self) -> str:
+        """The hash by which the team's repository names its objects: sha1 or sha256."""
+        return config_value(self.common_dir, "config", "extensions", None, "objectformat") or "sha1"
+
     def state_dir(self, name: str) -> str:
         """Lock, journal, index and usage log of a store, on this machine only."""
         return os.path.join(self.local, "state", *(self.team if name == TEAM else name).split("/"))

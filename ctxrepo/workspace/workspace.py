@@ -136,6 +136,7 @@ class Workspace:
                 prefix="" if name == TEAM else name,
                 folders=folders,
                 shared=name == TEAM,
+                algorithm=self.layout.object_format if name == TEAM else "sha1",
             )
         return self._indexes[name]
 
