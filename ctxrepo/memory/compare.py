@@ -11,17 +11,20 @@ not.  A language model may be asked about the rest (`memory.consolidate`); nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ctxrepo.memory.digest import Digest, Part, digest
-from ctxrepo.memory.lexicon import ATTRIBUTES, LOW, OPPOSITES, SINGLE_VERBS
+from ctxrepo.memory.lexicon import ATTRIBUTES, HELPING, LOW, OPPOSITES, SINGLE_VERBS
 
 __all__ = ["Digest", "Relation", "better_wording", "digest", "relation"]
 
 Rarity = Callable[[str], float]
 
 _TURNS = frozenset({"turn", "move", "replace", "cease"})
+_DIRECTED = ("to", "from", "before", "after", "above", "below", "then")
+_LIST = re.compile(r"\b(?:and|or)\b|[和与及或、&+,，/]", re.IGNORECASE)
 _TEMPORAL = ("weekday", "time", "date", "day", "month", "relative", "daypart", "frequency")
 
 
@@ -100,9 +103,9 @@ def _same(pair: _Pair) -> Relation | None:
         return None
     differing = pair.only_old + pair.only_new
     hard = [key for key in differing if key not in LOW]
-    if hard or _crossed(pair) or (differing and not _verbs_agree(old, new)):
+    if hard or _crossed(pair):
         return None
-    if not pair.common or not _verbs_agree(old, new):
+    if not pair.common or not _same_acts(old, new):
         return None
     return Relation("duplicate", 0.95, (f"both say {_named(pair.shared)}",))
 
@@ -116,16 +119,21 @@ def _subset(pair: _Pair) -> Relation | None:
         return None
     longer, extra = (new, pair.only_new) if pair.only_new else (old, pair.only_old)
     shorter = old if longer is new else new
-    if _crossed(pair) or not _verbs_agree(old, new) or any(key in longer.left for key in extra):
+    if _crossed(pair) or not _same_acts(old, new) or any(key in longer.left for key in extra):
         return None
-    narrowing = {part.role for part in longer.right if part.role and any(key in extra for key in part.keys)}
-    if any(key in longer.kinds for key in extra) or narrowing & {"if", "for", "from", "before", "after", "with", "to"}:
+    if any(key in longer.kinds for key in extra) or not all(_adds(part, longer, extra) for part in longer.right):
         return None
-    if ("in" in narrowing and not _is_place(longer)) or "on" in narrowing:
-        return None
-    if pair.common < 0.8 or pair.common / (pair.common + pair.weight(extra)) < 0.5 or not shorter.weights:
+    if pair.common < 0.8 or pair.common / (pair.common + pair.weight(extra)) < 0.45 or not shorter.weights:
         return None
     return Relation("duplicate", 0.8, (f"one adds {_named(extra)}",))
+
+
+def _adds(part: Part, fact: Digest, extra: Iterable[str]) -> bool:
+    """Whether what is extra in a part stands apart from the rest, and does not narrow it as "coffee machine" does."""
+    if not set(part.keys) & set(extra):
+        return True
+    apart = part.role in ("as", "also") or (part.role == "in" and "place" in fact.verbs)
+    return apart and set(part.keys) <= set(extra)
 
 
 def _corrected(pair: _Pair) -> Relation | None:
@@ -266,8 +274,9 @@ def _other_subject(pair: _Pair, subject_old: Iterable[str], subject_new: Iterabl
     """Whether each names something on its left that the other does not know: the red button and the green one."""
     if pair.new.behind and pair.share(pair.new.behind, pair.old.weights) >= 0.5:
         return False
-    one = [key for key in subject_old if key in pair.only_old and pair.old.kinds.get(key, "ident") == "ident"]
-    other = [key for key in subject_new if key in pair.only_new and pair.new.kinds.get(key, "ident") == "ident"]
+    naming = ("ident", "version") if not pair.new.change else ("ident",)
+    one = [key for key in subject_old if key in pair.only_old and pair.old.kinds.get(key, "ident") in naming]
+    other = [key for key in subject_new if key in pair.only_new and pair.new.kinds.get(key, "ident") in naming]
     return bool(one and other)
 
 
@@ -297,10 +306,6 @@ def _kind(kind: str) -> str:
     return "number" if kind == "version" else kind
 
 
-def _is_place(fact: Digest) -> bool:
-    return "place" in fact.verbs
-
-
 def _same_verb(pair: _Pair) -> bool:
     weak = {"be", "have", "use", "move"}
     return bool((set(pair.old.verbs) & set(pair.new.verbs)) - weak)
@@ -315,6 +320,14 @@ def _verbs_agree(old: Digest, new: Digest) -> bool:
     return bool(one & other) or (one <= plain and other <= plain) or not one or not other
 
 
+def _same_acts(old: Digest, new: Digest) -> bool:
+    """Whether both tell of the same doing: every verb that says something stands in the other, as verb or as noun."""
+    if not _verbs_agree(old, new) or old.limits != new.limits:
+        return False
+    one, other = set(old.verbs) - HELPING, set(new.verbs) - HELPING
+    return one <= {*new.verbs, *new.weights} and other <= {*old.verbs, *old.weights}
+
+
 def _crossed(pair: _Pair) -> bool:
     """Whether the same words stand in exchanged places: `Alice manages Bob` and `Bob manages Alice`."""
     old, new = pair.old, pair.new
@@ -327,10 +340,27 @@ def _crossed(pair: _Pair) -> bool:
         exact = left_old == right_new and right_old == left_new
         return not (exact and "be" in old.verbs and "be" in new.verbs)
     heads_old, heads_new = _heads(old), _heads(new)
-    for role in ("to", "from"):
+    if heads_old.get("to", set()) & heads_new.get("from", set()) or heads_old.get("from", set()) & heads_new.get(
+        "to", set()
+    ):
+        return True
+    said_old, said_new = {*old.weights, *old.verbs}, {*new.weights, *new.verbs}
+    for role in _DIRECTED:
         one, other = heads_old.get(role), heads_new.get(role)
-        if one and other and not one & other and one <= new.weights.keys() and other <= old.weights.keys():
+        if one and other and not one & other and one <= said_new and other <= said_old:
             return True
+    return _reversed(old, new)
+
+
+def _reversed(old: Digest, new: Digest) -> bool:
+    """Whether two words change places inside one part that is no list: cats more than dogs, dogs more than cats."""
+    if _LIST.search(old.text) and _LIST.search(new.text):
+        return False
+    for one in (old.left, *(part.keys for part in old.right)):
+        for other in (new.left, *(part.keys for part in new.right)):
+            common = [key for key in _lasting(old, one) if key in other]
+            if len(common) > 1 and common != sorted(common, key=other.index):
+                return True
     return False
 
 

@@ -72,6 +72,7 @@ class Digest:
     wrong: bool = False
     contrast: bool = False  # "not A but B"
     negated: bool = False
+    limits: set[str] = field(default_factory=set)  # words of condition and limit
     passive: bool = False
     member: bool = False  # "is a …"
 
@@ -141,14 +142,20 @@ def _place(found: Digest, units: list[Unit], aside: bool) -> None:
         found.passive = True
         units = _active(units, by)
     part: Part | None = None
+    if found.right and not any(unit.sort == "verb" for unit in units):
+        part = Part("also")
+        found.right.append(part)
     leaving = spoken = False
     turned = any(unit.sort == "change" and unit.key in ("turn", "move", "replace") for unit in units)
+    acting = False
     for at, unit in enumerate(units):
+        unit = _second(unit, units[at - 1] if at else None, acting)
         if unit.sort == "left":
             leaving = True
         elif unit.sort == "verb":
             found.verbs.append(unit.key)
             spoken = True
+            acting |= unit.key not in lexicon.HELPING
             follower = units[at + 1] if at + 1 < len(units) else None
             found.member |= unit.key == "be" and follower is not None and follower.key == "a"
             if part is None or part.keys:
@@ -160,9 +167,13 @@ def _place(found: Digest, units: list[Unit], aside: bool) -> None:
             if unit.key in ("turn", "move") and part is None:
                 part = Part("")
                 found.right.append(part)
+        elif unit.sort == "role" and unit.key == "only":
+            found.limits.add(unit.key)
         elif unit.sort == "role":
+            if unit.key in lexicon.STRICT:
+                found.limits.add(unit.key)
             leaving = unit.key == "from" and turned
-            if part is not None or unit.key in ("to", "from", "for"):
+            if part is not None or unit.key in ("to", "from", "for", "then"):
                 part = Part(unit.key, before=not spoken)
                 found.right.append(part)
         elif _is_content(unit):
@@ -177,6 +188,14 @@ def _place(found: Digest, units: list[Unit], aside: bool) -> None:
                 found.left.append(unit.key)
             else:
                 part.keys.append(unit.key)
+
+
+def _second(unit: Unit, before: Unit | None, acting: bool) -> Unit:
+    """A second verb, or one behind a preposition, is what the first is about: "run it before each release"."""
+    if unit.sort != "verb" or unit.key in lexicon.HELPING:
+        return unit
+    led = before is not None and before.sort == "role"
+    return Unit("content", unit.key, 1.0) if acting or led else unit
 
 
 def _active(units: list[Unit], by: int) -> list[Unit]:
@@ -244,7 +263,7 @@ def _english(words: list[str]) -> list[Unit]:
     units: list[Unit] = []
     at = 0
     while at < len(words):
-        phrase = _phrase(lower, stems, at)
+        phrase = None if at and words[at] == "A" else _phrase(lower, stems, at)  # "plan A" is a name
         if phrase is None:
             units.append(Unit("content", stems[at], _weight(stems[at]), name=_is_name(words[at])))
             at += 1
@@ -259,8 +278,7 @@ def _phrase(lower: list[str], stems: list[str], at: int) -> lexicon.Phrase | Non
     fitting = [
         phrase
         for phrase in lexicon.ENGLISH.get(stems[at], ())
-        if tuple(stems[at : at + len(phrase.stems)]) == phrase.stems
-        and not _is_no_change_yet(phrase, lower[at], at)
+        if tuple(stems[at : at + len(phrase.stems)]) == phrase.stems and not _is_no_change_yet(phrase, lower[at], at)
     ]
     if not fitting:
         return None
@@ -270,7 +288,7 @@ def _phrase(lower: list[str], stems: list[str], at: int) -> lexicon.Phrase | Non
 
 
 def _is_no_change_yet(phrase: lexicon.Phrase, word: str, at: int) -> bool:
-    """"Migrate from A to B" is a task, "the red button stops the motor" a habit; only the past tells of a change."""
+    """ "Migrate from A to B" is a task, "the red button stops the motor" a habit; only the past tells of a change."""
     if phrase.role.concept == "cease":
         return len(phrase.stems) == 1 and stem(word) in _HABITS and not word.endswith("ed")
     return phrase.role.concept in ("turn", "move") and not at and not word.endswith("ed")

@@ -49,7 +49,8 @@ listen: listen|listens|listening|监听
 count: cost|costs|weigh|lasts|费用|allow up to
 return: return|returns|返回
 set: set|sets|设为|设置为|设定为|定为|定在|设在
-use: use|used|uses|using|utilize|采用|使用|用|用的是|用的|用了|用过|utilise|works with
+use: use|used|uses|using|follow|follows|adhere to|遵循|遵守|utilize|采用|使用|用|用的是|用的|用了|用过|utilise|
+    works with
 deploy: deploy|deployed|deploys|部署|部署在|部署到
 planned: planned|scheduled|计划|安排
 track: at version|版本是
@@ -106,7 +107,7 @@ turn: switched to|switch to|changed to|change to|renamed to|renamed|upgraded to|
 move: moved to|moved over to|moved|relocated to|relocated|搬到|搬去|搬家到|搬至|搬去了
 replace: replaced|took over from|took over|接替|接替了|取代|取代了|顶替
 cease: no longer|not anymore|anymore|any more|any longer|stopped|quit|used to|ceased|dropped|abandoned|retired|
-    deprecated|不再|不用了|不再是|停用|停止|戒了|戒掉|弃用|废弃|离职|取消|已下线|不做了|不住了|不喝了|不吃了
+    deprecated|不再|不用了|不再是|停用|停止|戒了|戒掉|弃用|废弃|离职|取消了|已取消|已下线|不做了|不住了|不喝了|不吃了
 """
 
 # The new fact says that the old one never was true.
@@ -127,13 +128,13 @@ not: not|no|never|n't|don't|without|cannot|不|没|没有|不是|别|不要|勿|
 _LIGHT = """
 self: you|your|user|users|user's|i|me|my|mine|i'm|i've|the user|用户|我|本人|我的|用户的
 we: we|our|us|everyone|我们|咱们|大家
-filler: recently|lately|last month|last week|last year|just now|上个月|上周|去年|最近|刚刚|刚才|前不久|家的|先生|
-    女士|your|the|a|an|that|this|there|it|its|please|should|shall|must|will|would|could|may|can|want|wants|
-    has to|have to|need to|always|just|also|too|really|very|and|or|of|do|does|did|done|be called|decided|
+filler: 希望|想要|recently|lately|last month|last week|last year|just now|上个月|上周|去年|最近|刚刚|刚才|前不久|
+    家的|先生|女士|your|the|a|an|that|this|there|it|its|please|should|shall|must|will|would|could|may|can|want|
+    wants|has to|have to|need to|always|just|also|too|really|very|and|or|of|do|does|did|done|be called|decided|
     decision|decide|point|make sure|our|actually|in fact|all|each|every|any|own|himself|them|their|his|her|been|
-    only|prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|
+    prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|
     一律|统一|决定|上|里|把|和|与|及|而|而是|其|这|那|之|所|并|并且|以|还|又|很|更|最|点|些|其实|每|本|地|这个|
-    那个|过|才|只|只要|务必|记得|一只|一条|技术栈|as
+    那个|过|才|只要|务必|记得|一只|一条|技术栈
 """
 
 _ROLE = """
@@ -144,8 +145,15 @@ from: from|从|由于|自
 for: for|about|regarding|对|对于|针对|关于
 with: with|using|via|through|通过
 by: by|由|被
-if: if|when|while|unless|except|during|under|above|below|without|如果|当|除了|除非|期间|超过|低于|以上|以下|仅|
-    只有|only for|until|till|直到
+as: as|作为|当作
+if: if|when|while|during|如果|当|期间
+unless: unless|except|apart from|除了|除非|除外
+only: only|仅|只有|只|只能|only for
+above: above|more than|at least|minimum of|超过|高于|以上|至少|不少于|大于
+below: below|under|less than|at most|up to|低于|以下|至多|最多|不超过|小于|不足
+without: without
+then: then|再|然后|接着|随后
+until: until|till|直到
 before: before|prior to|前|之前|以前
 after: after|之后|以后的|后
 """
@@ -261,6 +269,14 @@ zone size length height weight age salary price fee rate model currency format h
 priority owner contact maintainer minimum maximum capital boss ceo cto title release standup weekmeeting meetingroom
 负责人 联系人 地址 金额 价格 税率 时区 格式 尺寸 组长 老板 老师 单价 电话 职位 型号 端口 域名
 """
+
+STRICT = frozenset({"if", "unless", "only", "above", "below", "without", "until", "before", "after"})
+"""Words of condition and limit: with another one the same words say something else."""
+
+HELPING = frozenset(
+    {"be", "have", "use", "place", "set", "begin", "run", "keep", "call", "drink", "eat", "move", "own"}
+)
+"""Verbs that add little to another verb: likes to drink, will be kept."""
 
 FREQUENCIES = frozenset({"everyday", "everyweek", "everymonth", "everyyear"})
 

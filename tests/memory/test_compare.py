@@ -34,7 +34,12 @@ def test_nine_of_ten_pairs_get_their_label(name: str) -> None:
     )
 
 
-DISTINCT = [row for row in load("dev.jsonl") + load("held_out.jsonl") if row["relation"] == "distinct"]
+DISTINCT = [
+    row
+    for name in ("dev.jsonl", "held_out.jsonl", "traps.jsonl")
+    for row in load(name)
+    if row["relation"] == "distinct"
+]
 
 
 @pytest.mark.parametrize("row", DISTINCT, ids=lambda row: row["id"])
