@@ -32,6 +32,7 @@ class Keeper:
         self._workspace = workspace
         self._say = say
         self._others: dict[str, Workspace] = {}
+        self._seen: set[str] = set()
 
     def stores(self) -> Iterator[WatchedStore]:
         """The stores there are now."""
@@ -43,15 +44,22 @@ class Keeper:
                 yield WatchedStore(name, layout.store_root(name))
 
     def changed(self, name: str, paths: list[str] | None) -> bool:
-        """Makes an index equal to its files: at some paths, or everywhere for None; returns whether it changed."""
+        """Makes an index equal to its files: at some paths, or everywhere for None.
+
+        Returns:
+            Whether there may be something to save: the index changed, or somebody indexed edits before we came.
+        """
         workspace, is_team = self._owner(name), name == self._workspace.layout.team
         store = TEAM if is_team else name
-        report = workspace.sync(store) if paths is None else workspace.index(store).apply(paths)
+        report = workspace.sync(store) if paths is None else workspace.look(store, paths)
         if report.fault:
             raise CtxError(f"The index of {name} could not follow: {report.fault}", hint="ctxrepo sync")
         if is_team:
             for each in self._everyone():
                 each.compile_hook()
+        if not is_team and name not in self._seen:
+            self._seen.add(name)
+            return bool(report) or not workspace.store(name).settled()
         return bool(report)
 
     def rested(self, name: str) -> None:

@@ -166,6 +166,13 @@ class Workspace:
             self.compile_hook()
         return report
 
+    def look(self, name: str, paths: Sequence[str]) -> SyncReport:
+        """Does what `sync` does at some paths of a store, for a watcher that was told of them."""
+        report = self.index(name).apply(paths)
+        if report and name != TEAM:
+            self.store(name).note_edits()
+        return report
+
     def compile_hook(self) -> None:
         """Writes what the recall hook needs to know, if it has changed; settings count as they are now."""
         settings, _ = load_settings(self.layout)
