@@ -194,9 +194,7 @@ def _other_value(pair: _Pair) -> Relation | None:
 
 
 def _excludes(pair: _Pair, old: Digest, new: Digest) -> bool:
-    if any(key in old.left for key in pair.only_old if old.kinds.get(key) not in _TEMPORAL):
-        return False
-    if any(key in new.left for key in pair.only_new if new.kinds.get(key) not in _TEMPORAL):
+    if any(_is_subject(key, old) for key in pair.only_old) or any(_is_subject(key, new) for key in pair.only_new):
         return False
     if frozenset(pair.only_old + pair.only_new) in OPPOSITES:
         return True
@@ -225,6 +223,13 @@ def _excludes(pair: _Pair, old: Digest, new: Digest) -> bool:
     if verbs & {"use", "run", "built", "deploy", "set", "keep", "be"} and not verbs & {"place", "work", "answer"}:
         return bool(subject)
     return True
+
+
+def _is_subject(key: str, fact: Digest) -> bool:
+    """Whether a word says what a fact is about; a time never does, an amount only in front of everything else."""
+    if key not in fact.left or fact.kinds.get(key) in _TEMPORAL:
+        return False
+    return not (fact.kinds.get(key, "").startswith("number:") and fact.left.index(key) > 0)
 
 
 def _value(fact: Digest) -> Part | None:
@@ -265,8 +270,8 @@ def _about_the_same(pair: _Pair, *, loose: bool) -> bool:
 
 def _other_thing(pair: _Pair) -> bool:
     """Whether identifiers or numbers of what they are about differ: INV-1001 and INV-1002."""
-    one = {key for key in pair.only_old if pair.old.kinds.get(key) == "ident"}
-    other = {key for key in pair.only_new if pair.new.kinds.get(key) == "ident"}
+    one = {key for key in pair.only_old if pair.old.kinds.get(key) == "ident" and key in pair.old.left}
+    other = {key for key in pair.only_new if pair.new.kinds.get(key) == "ident" and key in pair.new.left}
     return bool(one and other and not one & pair.new.behind)
 
 

@@ -10,39 +10,37 @@ Defaults, when no rule of the owner says otherwise:
   (`memory.forget_days`, 180; 0 switches this off).
 
 Preferences and rules are never forgotten by a default, nor by a rule that does not name their kind; decisions and
-corrections only by a rule.  "Nobody recalled" counts from the latest of creation, change and recall.  What an undo
+corrections only by a rule.  What a `keep` rule fits is never forgotten.  A rule of rules.md that cannot be read forgets
+nothing.  "Nobody recalled" counts from the latest of creation, change and recall.  What an undo
 brought back stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctxrepo.asset.frontmatter import render
 from ctxrepo.memory import usage
-from ctxrepo.memory.held import ALIVE, Held, read_all, read_one
+from ctxrepo.memory.held import ALIVE, Held, moment, read_all, read_one
 from ctxrepo.memory.housekeeping import alone, brought_back
 from ctxrepo.memory.planning import Decision
+from ctxrepo.memory.rules import Rule, first_match, forget_rule, known, rules_of
 from ctxrepo.store.files import etag
 from ctxrepo.workspace.workspace import Workspace
 
 OP = "memory.forget"
-EXEMPT = ("preference", "rule")
 DAYS = 180.0
 IMPORTANCE = 0.3
 TASK_DAYS = 60.0
 _DAY = 86_400.0
 _NAMED = 100  # facts named in the commit
 
-Rule = Callable[[Mapping[str, Any]], str | None]
-"""Given what is known of a fact, names the owner's rule that forgets it, or None."""
-
 
 class Forgetting(NamedTuple):
     """How one store forgets."""
 
-    rule: Rule
+    rules: Sequence[Rule] = ()
     days: float = DAYS
     importance: float = IMPORTANCE
     recalled: Mapping[str, float] = {}  # id → Unix seconds of the last recall in the usage log
@@ -55,7 +53,7 @@ class Forgetting(NamedTuple):
         page = read_one(workspace.layout.store_root(store), "rules.md", "rules")
         settings = workspace.settings
         return cls(
-            rule=_owners_rules(page),
+            rules=tuple(rules_of(page.parsed)[0]) if page else (),
             days=float(str(settings.get("memory.forget_days", DAYS))),
             importance=float(str(settings.get("memory.forget_importance", IMPORTANCE))),
             recalled={
@@ -110,8 +108,11 @@ def forgotten(facts: Sequence[Held], how: Forgetting, *, at: float, now: str) ->
     for fact in facts:
         if fact.fields["status"] not in ALIVE or not fact.id:
             continue
-        known = view(fact, how, at)
-        why = _by_rule(known, how.rule) or _by_default(known, how)
+        seen = view(fact, how, at)
+        if first_match(how.rules, "keep", known(seen)):
+            continue
+        name = forget_rule(how.rules)(seen)
+        why = f"rule {name}" if name else _by_default(seen, how)
         if why:
             changes = {"status": "forgotten", "reason": f"forgotten: {why}", "updated": now}
             found.append(Decision("forgotten", {fact.path: changes}, why, (fact.id,)))
@@ -121,7 +122,7 @@ def forgotten(facts: Sequence[Held], how: Forgetting, *, at: float, now: str) ->
 def view(fact: Held, how: Forgetting, at: float) -> dict[str, Any]:
     """What a condition may ask about a fact; ages are in days."""
     touched = [fact.created, fact.moment("updated"), fact.moment("last_used"), how.recalled.get(fact.id)]
-    latest = max(moment for moment in touched if moment is not None)
+    latest = max(when for when in touched if when is not None)
     return {
         "kind": str(fact.fields["kind"]),
         "text": fact.text,
@@ -135,28 +136,19 @@ def view(fact: Held, how: Forgetting, at: float) -> dict[str, Any]:
         "age": max(0.0, at - fact.created) / _DAY,
         "idle": max(0.0, at - latest) / _DAY,
         "uses": int(fact.number("uses")),
+        "status": str(fact.fields["status"]),
         "ended": fact.fields["project"] in how.ended,
+        "expired": (until := moment(fact.parsed.fields.get("valid_until"), end=True)) is not None and until <= at,
     }
 
 
-def _by_rule(known: Mapping[str, Any], rule: Rule) -> str | None:
-    name = rule(known)
-    return f"rule {name}" if name else None
-
-
-def _by_default(known: Mapping[str, Any], how: Forgetting) -> str | None:
-    kind, idle = known["kind"], known["idle"]
+def _by_default(seen: Mapping[str, Any], how: Forgetting) -> str | None:
+    kind, idle = seen["kind"], seen["idle"]
     if kind == "task-state" and idle >= TASK_DAYS:
         return f"a task state that nobody recalled for {idle:.0f} days"
-    if kind in ("fact", "experience") and how.days and idle >= how.days and known["importance"] <= how.importance:
-        return f"importance {known['importance']:g}, and nobody recalled it for {idle:.0f} days"
+    if kind in ("fact", "experience") and how.days and idle >= how.days and seen["importance"] <= how.importance:
+        return f"importance {seen['importance']:g}, and nobody recalled it for {idle:.0f} days"
     return None
-
-
-def _owners_rules(page: Held | None) -> Rule:
-    """The `forget` rules of rules.md; a preference or rule only by one that names its kind."""
-    del page
-    return lambda _: None
 
 
 def _write(workspace: Workspace, rows: Sequence[tuple[Held, Mapping[str, Any], Decision]]) -> str | None:

@@ -39,7 +39,7 @@ be: is|are|was|were|be|been|am|'s|是|为|即|equals|means
 place: located|live|lives|lived|reside|based|situated|stay at|住在|居住在|位于|坐落于|在|住|住过|lives in|are based in
 work: work at|work for|works at|employed|works for|working at|working for|任职|就职|供职|工作|上班
 run: run|runs|executed|execute|running|operate|跑|运行|执行
-built: built|bundled|compiled|构建|打包|编译|written in
+built: built|bundled|compiled|构建|打包|编译
 call: call|called|named|name is|叫|称呼|叫做|名叫|名字叫|名为
 answer: answer|reply|respond|回答|回复|答复
 due: due|due date is|截止
@@ -107,21 +107,22 @@ turn: switched to|switch to|changed to|change to|renamed to|renamed|upgraded to|
 move: moved to|moved over to|moved|relocated to|relocated|搬到|搬去|搬家到|搬至|搬去了
 replace: replaced|took over from|took over|接替|接替了|取代|取代了|顶替
 cease: no longer|not anymore|anymore|any more|any longer|stopped|quit|used to|ceased|dropped|abandoned|retired|
-    deprecated|不再|不用了|不再是|停用|停止|戒了|戒掉|弃用|废弃|离职|取消了|已取消|已下线|不做了|不住了|不喝了|不吃了
+    deprecated|不再|不用了|不再是|停用|停止|戒了|戒掉|弃用|废弃|离职|取消了|已取消|已下线|不做了|不住了|不喝了|
+    不吃了
 """
 
 # The new fact says that the old one never was true.
 _WRONG = """
-wrong: wrong|incorrect|mistaken|mistake|typo|misunderstanding|misunderstood|misheard|error on my part|correction|
-    not true|untrue|was never|were never|have never|has never|had never|is never|never had|never was|never been|
-    never were|never used|never did|turns out|it turned out|turned out|inaccurate|false|搞错|弄错|说错|记错|写错|
-    看错|错了|有误|更正|纠正|勘误|不对|从来没有|从来没|从没|从未|从来不|并不|并非|并没有|其实没|其实不|其实没有|
-    误会|误解|口误|笔误|打错
+wrong: misspoke|got it wrong|got that wrong|my mistake|my bad|wrong|incorrect|mistaken|mistake|typo|
+    misunderstanding|misunderstood|misheard|error on my part|correction|not true|untrue|was never|were never|
+    have never|has never|had never|is never|never had|never was|never been|never were|never used|never did|
+    turns out|it turned out|turned out|inaccurate|false|搞错|弄错|说错|记错|写错|看错|错了|有误|更正|纠正|勘误|
+    不对|从来没有|从来没|从没|从未|从来不|并不|并非|并没有|其实没|其实不|其实没有|误会|误解|口误|笔误|打错
 """
 
 _NEGATION = """
-not: not|no|never|n't|don't|without|cannot|不|没|没有|不是|别|不要|勿|不能|不会|不可|不得|请勿|切勿|无需|不需要|
-    不用|未|neither|nor|avoid|避免
+not: need not|not|no|never|n't|don't|without|cannot|不|没|没有|不是|别|不要|勿|不能|不会|不可|不得|请勿|切勿|
+    无需|不需要|不用|未|neither|nor|avoid|避免
 """
 
 # Not content: who speaks, politeness, articles, light words.
@@ -132,9 +133,9 @@ filler: 希望|想要|recently|lately|last month|last week|last year|just now|�
     家的|先生|女士|your|the|a|an|that|this|there|it|its|please|should|shall|must|will|would|could|may|can|want|
     wants|has to|have to|need to|always|just|also|too|really|very|and|or|of|do|does|did|done|be called|decided|
     decision|decide|point|make sure|our|actually|in fact|all|each|every|any|own|himself|them|their|his|her|been|
-    prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|
-    一律|统一|决定|上|里|把|和|与|及|而|而是|其|这|那|之|所|并|并且|以|还|又|很|更|最|点|些|其实|每|本|地|这个|
-    那个|过|才|只要|务必|记得|一只|一条|技术栈
+    prefers to|kindly|than|的|了|着|吗|呢|吧|请|应该|应当|要|得|会|该|都|也|就|先|时|个|一个|一些|一下|尽量|一律|
+    统一|决定|上|里|把|和|与|及|而|而是|其|这|那|之|所|并|并且|以|还|又|很|更|最|点|些|其实|每|本|地|这个|那个|
+    过|才|只要|务必|记得|一只|一条|技术栈
 """
 
 _ROLE = """

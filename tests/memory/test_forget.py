@@ -11,8 +11,10 @@ from ctxrepo.api import ContextRepository
 from ctxrepo.asset.frontmatter import Parsed
 from ctxrepo.asset.kinds import values
 from ctxrepo.memory import usage
+from ctxrepo.memory.consolidate import consolidate
 from ctxrepo.memory.forget import Forgetting, forget, forgotten
 from ctxrepo.memory.held import Held, read_all
+from ctxrepo.memory.rules import parse_rule
 from ctxrepo.store import history
 
 STORE = "memory/me"
@@ -26,12 +28,8 @@ def held(days: float, **fields: Any) -> Held:
                 NOW - days * DAY)  # fmt: skip
 
 
-def never(_: Any) -> None:
-    return None
-
-
 def gone(fact: Held, **how: Any) -> bool:
-    return bool(forgotten([fact], Forgetting(**{"rule": never} | how), at=NOW, now="2026-11-29T10:00:00Z"))
+    return bool(forgotten([fact], Forgetting(**how), at=NOW, now="2026-11-29T10:00:00Z"))
 
 
 @pytest.mark.parametrize(
@@ -99,3 +97,52 @@ def test_a_recall_yesterday_keeps_a_fact(repo: ContextRepository) -> None:
     usage.record(repo.layout.state_dir(STORE), ids=[fact["id"]], now=repo.clock() - DAY)
 
     assert forget(repo)["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "fields", "expected"),
+    [
+        ("old: when age > 20d do forget", {}, "rule old"),
+        ("old: when age > 50d do forget", {}, None),
+        ("old: when age > 20d do forget", {"kind": "preference"}, None),
+        ("old: when kind = preference and age > 20d do forget", {"kind": "preference"}, "rule old"),
+        ("old: when kind = rule do forget", {"kind": "preference"}, None),
+        ("old: when never recalled in 20d do forget", {"last_used": "2026-11-28"}, None),
+        ("old: when never recalled in 20d do forget", {"last_used": "2026-11-01"}, "rule old"),
+        ("old: when project ended do forget", {"project": "atlantis"}, "rule old"),
+        ("old: when project ended do forget", {"project": "acme"}, None),
+        ("old: when importance < 0.3 and text ~ 'paper|纸' do forget", {}, "rule old"),
+        ("old: when expired do forget", {"valid_until": "2026-11-01"}, "rule old"),
+        ("old: when text ~ 'paper' do ignore", {}, None),
+    ],
+)
+def test_rules_of_the_owner_decide(line: str, fields: dict[str, Any], expected: str | None) -> None:
+    """Kind, age, recall, ended projects, importance and words are conditions; exempt kinds must be named."""
+    fact = held(40, **fields)._replace(text="Printer paper is in the cellar")
+
+    found = forgotten([fact], Forgetting((parse_rule(line),), ended=frozenset({"atlantis"})), at=NOW, now="now")
+
+    assert [decision.why for decision in found] == ([expected] if expected else [])
+
+
+def test_what_a_keep_rule_fits_is_kept_from_defaults_too() -> None:
+    """`do keep` exempts a fact from every rule and from the defaults."""
+    rules = (parse_rule("mine: when text ~ '^t$' do keep"), parse_rule("all: when always do forget"))
+
+    assert not gone(held(4000), rules=rules)
+    assert gone(held(4000), rules=rules[1:])
+
+
+def test_rules_md_is_read_and_a_broken_rule_forgets_nothing(repo: ContextRepository) -> None:
+    """The file's rules and ended projects count at the next run; a slip in one line disables that line only."""
+    repo.memory.add("The old wiki is read-only", project="atlantis")
+    keep = repo.memory.add("The new wiki is public", project="acme")
+    rules = Path(repo.layout.store_root(STORE)) / "rules.md"
+    lines = '  - "broken: when age >> 3 do forget"\n  - "over: when project ended do forget"\n'
+    rules.write_text(f"---\nrules:\n{lines}ended_projects: [atlantis]\n---\n\nmine\n", encoding="utf-8")
+
+    found = forget(repo)
+
+    assert [row["why"] for row in found["results"]] == ["rule over"]
+    assert repo.memory.show(keep["id"])["status"] == "active"
+    assert consolidate(repo)["commit"] is None
