@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ctxrepo.cli.demo import make_live
-from tests.support.transcripts import run
+from tests.support.transcripts import START, run
 
 TESTS = Path(__file__).parent
 README = TESTS.parent / "README.md"
@@ -29,8 +29,11 @@ def prepare(kind: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_the_document_is_true(document: Path, home: Path, request: pytest.FixtureRequest) -> None:
+def test_the_document_is_true(
+    document: Path, home: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every command of the document prints what stands below it; `--update` rewrites the document."""
+    monkeypatch.setenv("CTXREPO_NOW", f"{START:%Y-%m-%dT%H:%M:%SZ}")
     reports = run(document, home, prepare, update=request.config.getoption("--update"))
 
     assert not reports, "\n\n".join(reports)

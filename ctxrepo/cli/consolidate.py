@@ -8,19 +8,21 @@ import click
 
 from ctxrepo.cli import output
 from ctxrepo.cli.history import SHORT
-from ctxrepo.cli.main import Call, Choice, pass_call
+from ctxrepo.cli.main import Call, Choice, Command, pass_call
 from ctxrepo.memory.graph import FORMATS
 
 _SHOWN = 30
 
 
-def register(memory: click.Group) -> None:
-    """Adds the commands to the group `memory`."""
-    for command in (consolidate, forget, graph, recommend):
-        memory.add_command(command)
+def register(root: click.Group) -> None:
+    """Adds the commands to the group `memory`, which is there already."""
+    memory = root.commands["memory"]
+    if isinstance(memory, click.Group):
+        for command in (consolidate, forget, graph, recommend):
+            memory.add_command(command)
 
 
-@click.command("consolidate")
+@click.command("consolidate", cls=Command)
 @click.option("--dry-run", is_flag=True, help="Tell what would be done, write nothing.")
 @pass_call
 def consolidate(call: Call, dry_run: bool) -> None:
@@ -49,7 +51,7 @@ def consolidate(call: Call, dry_run: bool) -> None:
     call.emit(found, text)
 
 
-@click.command("forget")
+@click.command("forget", cls=Command)
 @click.option("--dry-run", is_flag=True, help="Tell what would be forgotten, write nothing.")
 @pass_call
 def forget(call: Call, dry_run: bool) -> None:
@@ -73,7 +75,7 @@ def forget(call: Call, dry_run: bool) -> None:
     call.emit(found, text)
 
 
-@click.command("graph")
+@click.command("graph", cls=Command)
 @click.option("--entity", metavar="NAME", help="Only what lies around this thing.")
 @click.option("--depth", type=click.IntRange(1, 5), default=1, show_default=True, help="Steps around it.")
 @click.option(
@@ -95,7 +97,7 @@ def graph(call: Call, entity: str | None, depth: int, form: str, limit: int) -> 
     call.emit(graphs.as_data(found), lambda: output.line(graphs.render(found, form).rstrip("\n")))
 
 
-@click.command("recommend")
+@click.command("recommend", cls=Command)
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many at most.")
 @click.option("--least", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Value they must reach.")
 @pass_call

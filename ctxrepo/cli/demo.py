@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ctxrepo.cli import output
+from ctxrepo.cli import clock, output
 from ctxrepo.errors import NotFound, Refused
 from ctxrepo.workspace.layout import MARKER, MEMORY, current_folder
 from ctxrepo.workspace.setup import init_workspace
@@ -64,7 +64,11 @@ def example_folder() -> Path:
 
 
 def make_live(directory: Path, user: str) -> list[str]:
-    """Copies the example to `directory` and gives every user in it a private store; `user` owns the clone."""
+    """Copies the example to `directory` and gives every user in it a private store; `user` owns the clone.
+
+    Raises:
+        Refused: something is there already. NotFound: the example has no such user.
+    """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise Refused(f"{directory} is there already and not empty.", hint="ctxrepo demo ./another-folder")
     example = example_folder()
@@ -73,7 +77,7 @@ def make_live(directory: Path, user: str) -> list[str]:
         raise NotFound(f"The example has no user {user!r}.", hint=f"ctxrepo demo --user {users[0]}")
     shutil.copytree(example, directory, dirs_exist_ok=True)
     for each in [*(name for name in users if name != user), user]:
-        init_workspace(str(directory), user=each)
+        init_workspace(str(directory), user=each, now=clock.calendar())
     return users
 
 

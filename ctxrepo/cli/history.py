@@ -94,7 +94,7 @@ def why(call: Call, ref: str) -> None:
             output.line("What took whose place, oldest first")
             rows = [
                 (
-                    ">" if row["path"] == found["path"] else "",
+                    "→" if row["path"] == found["path"] else "",
                     row["tail"],
                     row["created"][:10],
                     row["status"],

@@ -14,14 +14,14 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from ctxrepo import __version__
 from ctxrepo.asset.fields import nearest
-from ctxrepo.cli import output
+from ctxrepo.cli import clock, output
 from ctxrepo.errors import CtxError, Refused, UsageFault
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ _EVERYWHERE = "Every command takes --workspace DIR, --user U, --agent A, --proje
 class Call:
     """What the shared options said; opens the workspace on first use."""
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: Sequence[str] = ()) -> None:
         self.options: dict[str, Any] = {}
+        self.arguments = arguments
 
     @property
     def as_json(self) -> bool:
@@ -68,7 +69,7 @@ class Call:
         from ctxrepo.api import open_workspace
 
         chosen = {name: self.options[name] for name in ("user", "agent", "project") if name in self.options}
-        return open_workspace(self.workspace, **chosen)
+        return open_workspace(self.workspace, **chosen, clock=clock.clock(), random=clock.chance(self.arguments))
 
     def emit(self, result: Mapping[str, Any], text: Callable[[], None]) -> None:
         output.emit(result, as_json=self.as_json, text=text)
@@ -170,7 +171,7 @@ def run(arguments: list[str]) -> int:
     for module in (workspace, memory, recall, history, agents):
         module.register(ctxrepo)
     output.prepare()
-    call = Call()
+    call = Call(arguments)
     try:
         code = ctxrepo.main(arguments, prog_name="ctxrepo", standalone_mode=False, obj=call)
         output.flush()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ctxrepo.cli import output
+from ctxrepo.cli import clock, output
 from ctxrepo.cli.main import Call, Command, pass_call
 from ctxrepo.workspace.layout import current_folder
 
@@ -36,7 +36,7 @@ def init(call: Call, directory: str | None) -> None:
     from ctxrepo.workspace.setup import init_workspace
 
     place = directory or call.workspace or "."
-    made = init_workspace(place, user=call.user)
+    made = init_workspace(place, user=call.user, now=clock.calendar())
 
     def text() -> None:
         output.heading(f"Workspace {made['root']} is ready for {made['user']}.")

@@ -69,7 +69,9 @@ def refuse_unfit(problems: Iterable[Problem]) -> None:
     """
     errors = [f"{problem.field or 'text'} {problem.message}" for problem in problems if problem.level == "error"]
     if errors:
-        raise Invalid(f"{errors[0].rstrip('.')}; nothing was stored.", details=errors[1:])
+        raise Invalid(
+            f"{errors[0].rstrip('.')}; nothing was stored.", hint="ctxrepo memory add --help", details=errors[1:]
+        )
 
 
 def refuse_unseen_fields(fields: Mapping[str, object]) -> None:

@@ -8,13 +8,14 @@ each other's place, and the commits that touched its file, which go on when the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ctxrepo.asset.fields import Unfit, instant
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse
 from ctxrepo.asset.ids import tail
-from ctxrepo.errors import NotFound, UsageFault
+from ctxrepo.errors import Conflict, NotFound, UsageFault
 from ctxrepo.index.catalog import Entry
 from ctxrepo.store import history
 from ctxrepo.store.history import LogEntry
@@ -134,13 +135,16 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
             f"{op!r} is {found.path}, an asset; what is undone is an operation.",
             hint=f"ctxrepo log {tail(found.entry.id) or found.path}",
         ) from None
-    undone = history.undo(
-        workspace.store(name),
-        entry.id,
-        actor=workspace.user,
-        agent=None if workspace.agent == ALL_AGENTS else workspace.agent,
-        now=workspace.now,
-    )
+    try:
+        undone = history.undo(
+            workspace.store(name),
+            entry.id,
+            actor=workspace.user,
+            agent=None if workspace.agent == ALL_AGENTS else workspace.agent,
+            now=workspace.now,
+        )
+    except Conflict as fault:
+        raise _placed(fault, name, entry.paths) from None
     return {
         "undone": entry.id,
         "subject": entry.subject,
@@ -149,6 +153,18 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
         "commit": undone.commit,
         "note": undone.note,
     }
+
+
+def _placed(fault: Conflict, store: str, paths: Iterable[str]) -> Conflict:
+    """The same fault with the paths that a person can type, where the store named its own."""
+
+    def named(text: str) -> str:
+        for path in paths:
+            text = re.sub(rf"(?<![\w/]){re.escape(path)}(?![\w/])", lambda _, path=path: place(store, path), text)
+        return text
+
+    hint = None if fault.hint is None else named(fault.hint)
+    return Conflict(named(fault.message), hint=hint, details=[named(detail) for detail in fault.details])
 
 
 def _rows(workspace: Workspace, name: str, *paths: str, limit: int) -> list[dict[str, Any]]:

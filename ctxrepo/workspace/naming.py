@@ -20,6 +20,7 @@ from ctxrepo.workspace.workspace import ALL_AGENTS, Found, Workspace
 
 _SHOWN = 5
 _ALIKE = 0.75
+_TITLE = 80
 
 
 def find(workspace: Workspace, ref: str, *, stores: tuple[str, ...] | None = None) -> Found:
@@ -72,7 +73,8 @@ def _near(workspace: Workspace, ref: str, stores: tuple[str, ...]) -> Iterator[F
     entries: list[Found] = []
     for name in stores:
         with workspace.index(name).catalog() as catalog:
-            entries += [Found(name, entry) for entry in catalog.entries()]
+            broken = (catalog.entry(problem.path) for problem in catalog.problems())
+            entries += [Found(name, entry) for entry in (*catalog.entries(), *broken) if entry]
     visible = [hit for hit in entries if _may_see(workspace, hit.entry)]
     holding = [hit for hit in visible if wanted in _stem(hit.entry) or wanted in hit.entry.title.casefold()]
     yield from holding
@@ -92,7 +94,8 @@ def _stem(entry: Entry) -> str:
 
 
 def _line(hit: Found) -> str:
-    return f"{tail(hit.entry.id) or '------'}  {hit.path}  {hit.entry.title[:60]}"
+    title = hit.entry.title if len(hit.entry.title) <= _TITLE else hit.entry.title[: _TITLE - 1] + "…"
+    return f"{tail(hit.entry.id) or hit.path}  {title}"
 
 
 def _example(near: list[Found]) -> str:

@@ -178,6 +178,7 @@ def _complete_team(team: Store, user: str, now: datetime, notes: list[str]) -> l
         return []
     wanted = {MARKER: _SETTINGS, "access.yaml": _ACCESS.format(user=user)}
     missing = {path: text.encode() for path, text in wanted.items() if not _has(team, path)}
+    lying = fresh and any(_assets(team.root))
     shared = upstream(team)
     if fresh and shared is None:
         return _first_commit(team, missing, user, now)
@@ -199,7 +200,7 @@ def _complete_team(team: Store, user: str, now: datetime, notes: list[str]) -> l
             tx.write(".gitignore", _ignoring(ignored))
     if is_shared and tx.commit_id:
         notes.append(f"Published to {shared.remote}." if shared and tx.note is None else str(tx.note))
-    if fresh and any(_assets(team.root)):
+    if lying:
         notes.append("Files that lay here already are yours to commit: git add, git commit, git push.")
     return sorted(made)
 

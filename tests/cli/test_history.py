@@ -71,7 +71,7 @@ def test_why_tells_the_chain_and_each_commit(ctx: Command) -> None:
 
     assert lines[0] == "Deploys on Tuesday"
     assert "  Comes from source cli." in lines
-    assert [line.split()[0] for line in lines[chain + 2 : changes]] == [old, ">"]
+    assert [line.split()[0] for line in lines[chain + 2 : changes]] == [old, "→"]
     assert [line.split()[4] for line in lines[changes + 2 :]] == ["memory.add"]
     assert set(ctx.json("why", new)) == {
         "id", "class", "path", "tail", "title", "status", "because", "chain", "history",

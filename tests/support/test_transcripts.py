@@ -32,8 +32,8 @@ def reports(tmp_path: Path, home: Path, text: str, name: str = "t.txt", *, updat
         "$ echo problem >&2; exit 3\nproblem\n? 3\n",
         "$ echo out; echo err >&2; echo out\nout\nerr\nout\n",
         "$ cat <<END\n> 中文 $((1+1))\n>\n> END\n中文 2\n",
-        "$ mkdir sub; cd sub\n$ pwd\n~/place1/sub\n",
-        "$ cat kind\nempty\n# folder: example\n$ cat kind\nexample\n$ ls; pwd\nkind\n~/place2\n",
+        "$ mkdir sub; cd sub\n$ pwd\n~/work/sub\n",
+        "$ cat kind\nempty\n# folder: example\n$ cat kind\nexample\n$ ls; pwd\nkind\n~/example-workspace-2\n",
         "$ echo '$ x'; echo '# y'; echo '\\z'\n\\$ x\n\\# y\n\\z\n",
         "$ cat\n",
         "$ exec true\n$ cat kind\nempty\n",
@@ -95,6 +95,27 @@ def test_update_writes_what_came_and_keeps_the_rest(tmp_path: Path, home: Path) 
     assert reports(tmp_path, home, before, update=True) == []
     assert (tmp_path / "t.txt").read_text(encoding="utf-8") == after
     assert reports(tmp_path, tmp_path, after) == []
+
+
+def test_update_follows_an_id_into_later_commands(tmp_path: Path, home: Path) -> None:
+    """What an earlier command prints anew is typed anew; words that only look alike stay."""
+    before = (
+        "$ printf 'Added a1b2c3\\nid 00000000aa'\nAdded 9z9z9z\nid 1234567890\n$ echo 9z9z9z 1234567890 abcdef\nx\n"
+    )
+    after = (
+        "$ printf 'Added a1b2c3\\nid 00000000aa'\nAdded a1b2c3\nid 00000000aa\n"
+        "$ echo a1b2c3 00000000aa abcdef\na1b2c3 00000000aa abcdef\n"
+    )
+
+    assert reports(tmp_path, home, before, update=True) == []
+    assert (tmp_path / "t.txt").read_text(encoding="utf-8") == after
+
+
+def test_time_passes_by_the_minute(tmp_path: Path, home: Path) -> None:
+    """Each command knows its own moment, the same in every run."""
+    text = "$ echo $CTXREPO_NOW\n2026-11-29T10:00:00Z\n$ echo $CTXREPO_NOW\n2026-11-29T10:01:00Z\n"
+
+    assert reports(tmp_path, home, text) == []
 
 
 def test_commands_see_an_empty_machine(tmp_path: Path, home: Path) -> None:

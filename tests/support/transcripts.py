@@ -7,9 +7,10 @@ A transcript is a `.txt` file, or the ```console blocks of a Markdown file; all 
     first line of its output        ... in a line stands for any text, alone for any lines
     ? 3                             the exit code, if it is not 0
 
-Standard output and errors are compared as they come; the home folder is shown as `~`. A line of output that
-looks like one of these marks is written with a backslash before it. Commands share the current folder, not
-variables. `pytest --update` writes what really came into the file.
+Standard output and errors are compared as they come; the home folder is shown as `~`. The first command runs at
+`START`, each one a minute after the one before, so times, ids and commits are the same in every run. A line of
+output that looks like one of these marks is written with a backslash before it. Commands share the current folder,
+not variables. `pytest --update` writes what really came into the file.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 SECONDS = 120
+NAMES = {"empty": "work", "example": "example-workspace", "live": "lantern-tea"}
+START = datetime(2026, 11, 29, 10, tzinfo=UTC)
+_ID = re.compile(r"\b(?=[a-z]*[0-9])(?:[0-9a-f]{10}|[0-9a-hjkmnp-tv-z]{6})\b")
 _FOLDER = re.compile(r"\s*(?:#|<!--)\s*folder:\s*(\w+)\s*(?:-->)?\s*")
 _MARK = re.compile(r"\\*(?:[$#?>] |[$#>]$)")
 _ESCAPED = re.compile(r"^\\(?=\\*(?:[$#?>] |[$#>]$))")
@@ -73,40 +78,59 @@ def run(path: Path, home: Path, prepare: Callable[[str, Path], None], *, update:
     """Runs a transcript and returns one report for every step that went otherwise than it says.
 
     `home` is the commands' home folder, their folders are made in it; `prepare` fills a fresh one of the kind that
-    a `folder:` line names ("empty" at the beginning). With `update` the file is rewritten instead.
+    a `folder:` line names ("empty" at the beginning). With `update` the file is rewritten instead, and an id
+    that came out otherwise is followed into the commands below.
     """
     text = path.read_text(encoding="utf-8")
     reports, lines, place, count = [], text.split("\n"), home, 0
-    changes: list[tuple[Step, list[str]]] = []
-    for step in parse(text, markdown=path.suffix == ".md"):
+    changes: list[tuple[int, int, list[str]]] = []
+    renamed: dict[str, str] = {}
+    for number, step in enumerate(parse(text, markdown=path.suffix == ".md")):
         if step.folder or not count:
             count += 1
-            place = home / f"place{count}"
+            place = home / (NAMES[step.folder or "empty"] + (f"-{count}" if count > 1 else ""))
             place.mkdir()
             prepare(step.folder or "empty", place)
-        output, code, place = _shell(step.command, place, home)
+        command = _with_new_ids(step.command, renamed) if update else step.command
+        output, code, place = _shell(command, place, home, START + timedelta(minutes=number))
+        if command != step.command:
+            typed = [f"{'>' if more else '$'} {line}" for more, line in enumerate(command.split("\n"))]
+            changes.append((step.start - len(typed), step.start, typed))
         if code == step.code and _pattern(step.expected).fullmatch("\n".join([*output, ""])):
             continue
-        wanted, came = ([*body, f"? {number}"] for body, number in ((step.expected, step.code), (output, code)))
+        wanted, came = ([*body, f"? {status}"] for body, status in ((step.expected, step.code), (output, code)))
         diff = difflib.unified_diff(wanted, came, "expected", "came", lineterm="")
         reports.append("\n".join([f"{path.name}:{step.start}: $ {step.command}", *diff]))
-        changes.append(
-            (step, [f"\\{item}" if _MARK.match(item) else item for item in output] + [f"? {code}"] * (code > 0))
-        )
+        renamed |= _renamed(step.expected, output)
+        escaped = [f"\\{item}" if _MARK.match(item) else item for item in output]
+        changes.append((step.start, step.end, escaped + [f"? {code}"] * (code > 0)))
     if update and changes:
-        for step, replacement in reversed(changes):
-            lines[step.start : step.end] = replacement
+        for start, end, replacement in reversed(changes):
+            lines[start:end] = replacement
         path.write_text("\n".join(lines), encoding="utf-8")
         return []
     return reports
 
 
-def _shell(command: str, place: Path, home: Path) -> tuple[list[str], int, Path]:
+def _with_new_ids(command: str, renamed: Mapping[str, str]) -> str:
+    return _ID.sub(lambda found: renamed.get(found[0], found[0]), command)
+
+
+def _renamed(before: list[str], after: list[str]) -> dict[str, str]:
+    """Ids of the old output and what stands in their places in the new one."""
+    pairs = ((old.split(), new.split()) for old, new in zip(before, after, strict=False))
+    words = [both for old, new in pairs if len(old) == len(new) for both in zip(old, new, strict=True)]
+    return {old: new for old, new in words if old != new and _ID.fullmatch(old) and _ID.fullmatch(new)}
+
+
+def _shell(command: str, place: Path, home: Path, now: datetime) -> tuple[list[str], int, Path]:
     """Runs one command; returns its output, its exit code and the folder in which it left the shell."""
     left = home / ".left-in"
     left.write_text(str(place), encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if name != "CTXREPO_WORKSPACE"}
     environment |= {"HOME": str(home), "CTXREPO_BACKGROUND": "off", "LEFT": str(left)}
+    moment = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    environment |= {"CTXREPO_NOW": moment, "GIT_AUTHOR_DATE": moment, "GIT_COMMITTER_DATE": moment}
     environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     script = f"trap 'pwd -P >\"$LEFT\"' EXIT\nexec </dev/null 2>&1\n{command}"
     done = subprocess.run(["bash", "-c", script], cwd=place, env=environment, stdout=subprocess.PIPE, timeout=SECONDS)
