@@ -160,7 +160,8 @@ def _placed(fault: Conflict, store: str, paths: Iterable[str]) -> Conflict:
 
     def named(text: str) -> str:
         for path in paths:
-            text = re.sub(rf"(?<![\w/]){re.escape(path)}(?![\w/])", lambda _, path=path: place(store, path), text)
+            full = place(store, path).replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w/]){re.escape(path)}(?![\w/])", full, text)
         return text
 
     hint = None if fault.hint is None else named(fault.hint)
