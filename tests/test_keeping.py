@@ -292,8 +292,7 @@ def test_an_index_that_a_reader_found_damaged_heals_although_it_watches(watched:
     live = watched.live
     for path in (live.local / "state" / "memory" / "me" / "index").rglob("*.store"):
         path.write_bytes(b"")
-    answers = [live.run("recall", "walnuts", "--threshold", "0").stdout for _ in range(3)]
-    assert "The bystander likes walnuts" in answers[-1]
+    assert "The bystander likes walnuts" in live.run("recall", "walnuts", "--threshold", "0").stdout
     assert watched.process.poll() is None
 
 

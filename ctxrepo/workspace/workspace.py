@@ -141,8 +141,15 @@ class Workspace:
         return self._indexes[name]
 
     def reader(self, name: str) -> Reader:
-        """The index of a store as it is now, for searching; built first if there is none."""
+        """The index of a store as it is now, for searching; built first if there is none or it turns out damaged."""
         self.fresh(name)
+        try:
+            return self._read(name)
+        except IndexUnavailable:
+            self.sync(name)
+            return self._read(name)
+
+    def _read(self, name: str) -> Reader:
         if name in self._readers:
             self._readers[name].refresh()
         else:

@@ -293,6 +293,15 @@ class TestHealing:
             assert texts(repo) == [TEA]
             assert [row["title"] for row in repo.memory.list()["results"]] == [TEA]
 
+    @pytest.mark.parametrize("suffix", ["store", "idx", "fast", "term", "fieldnorm"])
+    def test_damage_that_no_size_tells_of_heals_by_reading_too(self, live: Live, suffix: str) -> None:
+        """A file as long as before whose bytes are others is noticed where it is read, and the answer is right."""
+        live.add(TEA)
+        for path in (live.local / "state" / "memory" / "me" / "index").rglob(f"*.{suffix}"):
+            path.write_bytes(bytes(byte ^ 0x55 for byte in path.read_bytes()))
+        with opened(live) as repo:
+            assert texts(repo) == [TEA]
+
     def test_an_open_workspace_goes_on_when_its_index_is_replaced(self, live: Live) -> None:
         """Another process rebuilds while we hold the old one open."""
         live.add(TEA)
