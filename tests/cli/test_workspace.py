@@ -7,10 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from ctxrepo.cli.demo import example_folder
 from tests.support.command import Command
 from tests.support.git import git
 from tests.support.live import eventually
@@ -198,3 +200,13 @@ def test_the_demo_ignores_the_workspace_one_works_with(
 
     assert ctx.json("memory", "list")["total"] == 0
     assert os.environ["CTXREPO_WORKSPACE"] == str(team)
+
+
+def test_an_installed_package_carries_the_example() -> None:
+    """`ctxrepo demo` works without a checkout: the wheel has the folder where `example_folder` looks first."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    targets = project["tool"]["hatch"]["build"]["targets"]
+
+    assert targets["wheel"]["force-include"] == {"example-workspace": "ctxrepo/example-workspace"}
+    assert "example-workspace" in targets["sdist"]["include"]
+    assert example_folder().name == "example-workspace"
