@@ -43,7 +43,7 @@ def consolidate(call: Call, dry_run: bool) -> None:
         if len(found["decisions"]) > _SHOWN:
             output.note(f"{len(found['decisions']) - _SHOWN} more: use `--json` to see them all.")
         counts = ", ".join(f"{count} {sort}" for sort, count in found["counts"].items()) or "nothing to do"
-        output.line(f"{found['facts']} facts: {counts}; {len(found['pages'])} entity pages.")
+        output.line(f"{found['facts']} facts: {counts}; {_many(len(found['pages']), 'entity page')}.")
         if found["left"]:
             output.note(f"{len(found['left'])} files were changed meanwhile and are left for the next run.")
         _undo_hint(found["commit"])
@@ -69,7 +69,7 @@ def forget(call: Call, dry_run: bool) -> None:
             output.line(f"{row['id'][-6:].lower()}  {_short(row['text'])}")
             output.line(f"  {row['why']}")
         verb = "would be forgotten" if dry_run else "forgotten"
-        output.line(f"{len(found['results'])} facts {verb}.")
+        output.line(f"{_many(len(found['results']), 'fact')} {verb}.")
         _undo_hint(found["commit"])
 
     call.emit(found, text)
@@ -121,6 +121,10 @@ def recommend(call: Call, limit: int, least: float) -> None:
         output.line(f"{len(rows)} of {len(facts)} facts are worth a look.")
 
     call.emit({"results": rows}, text)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _short(text: str, size: int = 90) -> str:

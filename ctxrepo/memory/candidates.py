@@ -18,7 +18,9 @@ from ctxrepo.memory.digest import Digest
 
 RARE = 5
 LONG = 48
-MOST = 16
+MOST = 12
+COMMON = 200
+"""A word of more facts than this makes no candidate by itself."""
 
 
 class Candidates:
@@ -63,7 +65,7 @@ class Candidates:
         keys = _keys(fact)
         rare = sorted(keys, key=lambda key: (self._frequency[key], key))[:RARE]
         yield frozenset(keys)
-        yield from rare
+        yield from (key for key in rare if self._frequency[key] <= COMMON)
         yield from combinations(sorted(rare), 2)
 
 

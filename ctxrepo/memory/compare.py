@@ -71,8 +71,7 @@ def relation(old: str | Digest, new: str | Digest, *, rarity: Rarity | None = No
         old, new: facts, or their digests when one is compared many times.
         rarity: 0 (in every fact) to 1 (rare) of a content word; a prior when None.
     """
-    first = digest(old) if isinstance(old, str) else old
-    second = digest(new) if isinstance(new, str) else new
+    first, second = _read(old), _read(new)
     if first.text.strip() == second.text.strip():
         return Relation("duplicate", 1.0, ("the same words",))
     if not first.weights or not second.weights:
@@ -87,13 +86,18 @@ def relation(old: str | Digest, new: str | Digest, *, rarity: Rarity | None = No
     return Relation("distinct", 0.6, (f"differ in {_named(pair.only_old + pair.only_new)}",))
 
 
-def better_wording(old: str, new: str) -> str:
+def better_wording(old: str | Digest, new: str | Digest) -> str:
     """The one of two wordings of a fact that says more; the shorter of two that say the same."""
-    pair = _Pair(digest(old), digest(new), None)
+    pair = _Pair(_read(old), _read(new), None)
+    first, second = pair.old.text, pair.new.text
     more_old, more_new = pair.weight(pair.only_old), pair.weight(pair.only_new)
     if abs(more_old - more_new) >= 0.25:
-        return old if more_old > more_new else new
-    return new if len(new.strip()) < len(old.strip()) else old
+        return first if more_old > more_new else second
+    return second if len(second.strip()) < len(first.strip()) else first
+
+
+def _read(fact: str | Digest) -> Digest:
+    return digest(fact) if isinstance(fact, str) else fact
 
 
 def _same(pair: _Pair) -> Relation | None:

@@ -166,7 +166,7 @@ def _write(workspace: Workspace, facts: Sequence[Held], made: Draft) -> dict[str
                 written.append(page)
         decisions = [decision for group in kept for decision in group]
         told = ", ".join(f"{count} {sort}" for sort, count in summary(decisions).items())
-        pages_told = f"{len(written)} pages" if written else ""
+        pages_told = f"{len(written)} page{'s' if len(written) > 1 else ''}" if written else ""
         tx.subject = f"memory: consolidate ({'; '.join(filter(None, (told, pages_told))) or 'nothing to do'})"
         for decision in decisions[:_NAMED]:
             if decision.sort != "used":

@@ -134,7 +134,7 @@ class _Deciding:
         one, other = self._facts[earlier], self._facts[later]
         if _width(one) != _width(other):
             return _width(one) > _width(other)
-        return better_wording(one.text, other.text) == one.text
+        return better_wording(self._digests[earlier], self._digests[later]) == one.text
 
     def _judged(self, one: Held, other: Held) -> bool:
         """Whether a person has looked at this pair and let both stand."""

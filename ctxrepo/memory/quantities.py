@@ -95,7 +95,7 @@ _PATTERN = re.compile(
       |\d{{1,2}}\s*号(?=[之前后起到至])|\b\d{{1,2}}(?:st|nd|rd|th)\b(?!\s*floor))
   | (?P<month>\d{{1,2}}\s*月(?!份?内)|\b(?:january|february|march|april|june|july|august|
       september|october|november|december)\b)
-  | (?P<ident>\#\d+|\d+\s*号|\b[a-z]+(?:[-_][a-z]+)*[-_]?\d[\w.-]*\b)
+  | (?P<ident>\#\d+|第\s*\d+|\d+\s*号|\b[a-z]+(?:[-_][a-z]+)*[-_]?\d[\w.-]*\b)
   | (?P<number>\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)*)(?:st|nd|rd|th\b)?\s*(?P<unit>(?:{_UNIT})(?![a-z]))?
     """,
     re.VERBOSE | re.IGNORECASE,

@@ -70,6 +70,7 @@ def test_a_fact_is_a_duplicate_of_itself_in_other_dress(row: dict[str, Any]) -> 
         ("预算是五万元", "预算是 50000 元", "duplicate"),
         ("周会在下午三点", "周会在 15:00", "duplicate"),
         ("The limit is 1,000 requests", "The limit is 1000 requests", "duplicate"),
+        ("第 3 个需求是给报表加导出", "第 4 个需求是给报表加导出", "distinct"),
         ("Ticket #812 is open", "Ticket #821 is open", "distinct"),
         ("", "", "duplicate"),
         ("🙂", "🙃", "distinct"),
