@@ -16,11 +16,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Self
 
 from ctxrepo.errors import NotFound, UsageFault
-from ctxrepo.index.place import IndexUnavailable
 from ctxrepo.memory.verbs import MemoryVerbs
 from ctxrepo.recall import answers
 from ctxrepo.text.names import confined
@@ -50,20 +48,9 @@ class ContextRepository(Workspace):
         explain: bool = False,
     ) -> dict[str, Any]:
         """What a prompt brings back. See `ctxrepo.recall.answers.recall`."""
-        ask = partial(
-            answers.recall,
-            self,
-            query,
-            knowledge=knowledge,
-            classes=classes,
-            limit=limit,
-            threshold=threshold,
-            explain=explain,
+        return answers.recall(
+            self, query, knowledge=knowledge, classes=classes, limit=limit, threshold=threshold, explain=explain
         )
-        try:
-            return ask()
-        except IndexUnavailable:  # a part that only this question read was damaged; reading again makes the index anew
-            return ask()
 
     def sync_all(self, progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
         """Brings every index up to date and commits hand edits of private stores. See `health.sync_all`."""

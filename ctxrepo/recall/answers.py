@@ -9,13 +9,14 @@ superseded, forgotten, not reviewed.  For that the same store is searched once m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from ctxrepo.asset.fields import Unfit, instant, nearest
 from ctxrepo.asset.ids import tail
 from ctxrepo.errors import UsageFault
+from ctxrepo.index.place import IndexUnavailable
 from ctxrepo.index.reader import SERVED, Scope
 from ctxrepo.recall import engine
 from ctxrepo.text.analyzer import query_terms
@@ -64,11 +65,22 @@ def recall(
     settings = workspace.settings
     most = int(str(settings["recall.limit"])) if limit is None else limit
     least = float(str(settings["recall.threshold"])) if threshold is None else threshold
+    stores = _by_store(workspace, [*(classes or ("memory",)), *["knowledge"] * knowledge])
+    try:
+        return _answer(workspace, query, stores, most, least, explain)
+    except IndexUnavailable:  # a part that only this question read was damaged; reading again makes the index anew
+        return _answer(workspace, query, stores, most, least, explain)
+
+
+def _answer(
+    workspace: Workspace, query: str, stores: Mapping[str, Sequence[str]], most: int, least: float, explain: bool
+) -> dict[str, Any]:
+    settings = workspace.settings
     now = workspace.clock()
     hits: list[dict[str, Any]] = []
     too_weak: list[dict[str, Any]] = []
     left_out: list[dict[str, Any]] = []
-    for store, wanted in _by_store(workspace, [*(classes or ("memory",)), *["knowledge"] * knowledge]).items():
+    for store, wanted in stores.items():
         scope = _scope(workspace, store, wanted, now)
         reader = workspace.reader(store)
         found, below = engine.recall(
@@ -83,7 +95,7 @@ def recall(
                 reader, query, anything, settings=settings, now=now, limit=most + _EXPLAINED, threshold=least
             )
             inside = {hit["path"] for hit in found}
-            left_out += [hit | {"why": _why_outside(hit, scope)} for hit in wide if hit["path"] not in inside]
+            left_out += [_outside(hit, scope) for hit in wide if hit["path"] not in inside]
     hits.sort(key=lambda hit: -hit["score"])
     result: dict[str, Any] = {"query": query, "threshold": least, "results": [_shown(hit) for hit in hits[:most]]}
     if too_weak and not hits:
@@ -120,6 +132,12 @@ def _scope(workspace: Workspace, store: str, classes: Sequence[str], now: float)
         return Scope(places=places, agents=None, now=now, classes=classes, statuses=(*SERVED, *FINISHED))
     agents = None if workspace.agent == ALL_AGENTS else {workspace.agent, ALL_AGENTS}
     return Scope(places=places, agents=agents, now=now, classes=classes)
+
+
+def _outside(hit: dict[str, Any], scope: Scope) -> dict[str, Any]:
+    """A hit of the whole store with the reason why it is none of the scope; another agent's keeps its words."""
+    foreign = scope.agents is not None and hit["agent"] not in scope.agents
+    return hit | {"why": _why_outside(hit, scope)} | ({"text": "…"} if foreign else {})
 
 
 def _why_outside(hit: dict[str, Any], scope: Scope) -> str:

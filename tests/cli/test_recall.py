@@ -84,7 +84,9 @@ def test_what_stays_out_has_its_reason(live: Command, question: str, options: tu
     """Another project, another agent, a time that is over."""
     answer = live.json("recall", question, "--explain", *options)
 
-    assert any(left["why"].startswith(why) for left in answer["left_out"])
+    reasons = {left["why"]: left["text"] for left in answer["left_out"]}
+    assert why in reasons
+    assert (reasons[why] == "…") == ("agent" in why)
     assert not any(hit["status"] != "active" for hit in answer["results"])
 
 
