@@ -86,12 +86,19 @@ class Keeper:
             yield self._owner(memory_of(user))
 
 
-def keep_fresh(workspace: Workspace, *, poll: bool = False, say: Callable[[str], None] = lambda _: None) -> None:
+def keep_fresh(
+    workspace: Workspace,
+    *,
+    poll: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> None:
     """Runs a watcher on the workspace until it is interrupted.
 
     Args:
         poll: look every few seconds instead of waiting for the system's file events.
         say: called with sentences for the person who started it.
+        on_tick: called about once a second, for what has its own clock.
 
     Raises:
         Refused: another watcher watches this workspace.
@@ -104,6 +111,7 @@ def keep_fresh(workspace: Workspace, *, poll: bool = False, say: Callable[[str],
         keeper.changed,
         keeper.rested,
         say,
+        on_tick=on_tick,
         quiet=float(str(settings["watch.quiet_seconds"])),
         poll=poll or settings["watch.poll"] == "always",
     )

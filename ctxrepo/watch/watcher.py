@@ -42,6 +42,7 @@ class Watcher:
         on_change: called with a store's name and the paths in it to look at, None = all of it; returns whether the
             index changed. What it raises is logged, and it is called again later.
         on_quiet: called with a store's name when nothing has changed in it for `quiet` seconds.
+        on_tick: called about once a second between jobs, for what has its own clock; must be quick.
         say: called with sentences for the person who started the watcher.
         quiet: seconds.
         poll: True never asks for events.
@@ -55,6 +56,7 @@ class Watcher:
         on_quiet: Callable[[str], None],
         say: Callable[[str], None] = lambda _: None,
         *,
+        on_tick: Callable[[], None] = lambda: None,
         quiet: float = 10.0,
         poll: bool = False,
     ) -> None:
@@ -62,6 +64,7 @@ class Watcher:
         self._local = local
         self._on_change = on_change
         self._on_quiet = on_quiet
+        self._on_tick = on_tick
         self._say = say
         self._quiet = quiet
         self._poll = poll
@@ -102,12 +105,19 @@ class Watcher:
             stores = list(self._stores())
             self._jobs = {store.name: self._jobs.get(store.name) or Job() for store in stores}
             self._events.follow(stores)
+            self._tick()
         trusted = bool(self._jobs) and all(job.caught_up and not job.delay for job in self._jobs.values())
         if trusted and now - self._beaten >= heartbeat.BEAT_EVERY:
             self._beaten = now
             self._beat()
         soon = min((job.ready(self._quiet) for job in self._jobs.values()), default=now + REVIEW_EVERY)
         return max(0.0, min(soon - now, REVIEW_EVERY))
+
+    def _tick(self) -> None:
+        try:
+            self._on_tick()
+        except Exception:
+            self._log(f"tick: {traceback.format_exc()}")
 
     def _collect(self, wait: float) -> None:
         """Take events until the queue is empty, the first within `wait` seconds."""
