@@ -50,12 +50,18 @@ EVENTS = {("claude-code", "user-prompt-submit"): "UserPromptSubmit"}
 def main(arguments: list[str]) -> int:
     """Answers one hook event; always returns 0."""
     local: list[str] = []
+    recalled: dict[str, Any] = {}
     _thread.start_new_thread(_give_up, ())
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # a library that panics speaks there, whatever we catch
     try:
-        answer = respond(arguments, sys.stdin.buffer.fileno(), local)
+        answer = respond(arguments, sys.stdin.buffer.fileno(), local, recalled)
         if answer:
             _print(answer)
+        if recalled:
+            from ctxrepo.memory import usage
+
+            prompt = recalled.pop("prompt")
+            usage.record(**recalled, prompt_hash=usage.hash_of(prompt))
     except BaseException as fault:
         _log(local, fault)
     return 0
@@ -67,13 +73,14 @@ def _give_up() -> None:
     os._exit(0)
 
 
-def respond(arguments: list[str], stdin: int, local: list[str]) -> dict[str, Any] | None:
+def respond(arguments: list[str], stdin: int, local: list[str], recalled: dict[str, Any]) -> dict[str, Any] | None:
     """The answer to one event, or None.
 
     Args:
         arguments: `HOST EVENT --workspace DIR [--user U]`.
         stdin: file descriptor that brings the payload.
         local: receives the workspace's local state folder as soon as it is known (for the error log).
+        recalled: receives what the usage log should hold, once something was recalled.
     """
     names, options = _parse(arguments)
     event = EVENTS.get((names[0], names[1])) if len(names) == 2 else None
@@ -111,6 +118,16 @@ def respond(arguments: list[str], stdin: int, local: list[str]) -> dict[str, Any
     context = injection(hits, bases, max_size=settings["recall.max_chars"], max_tokens=settings["recall.max_tokens"])
     if not context:
         return None
+    if hits:
+        recalled |= {
+            "folder": layout.state_dir(f"memory/{user}"),
+            "ids": [str(hit.get("id", "")) for hit in hits],
+            "prompt": prompt,
+            "session": str(payload.get("session_id", "")),
+            "turn": str(payload.get("prompt_id", "")),
+            "agent": names[0],
+            "injected_chars": len(context),
+        }
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": context}}
 
 
