@@ -250,6 +250,26 @@ SETTINGS: tuple[Setting, ...] = (
         ),
         "user",
     ),
+    Setting(
+        Field("llm.base_url", "line", "OpenAI-compatible endpoint of a language model, up to and with /v1"), "user"
+    ),
+    Setting(Field("llm.model", "line", "name of the model there"), "user"),
+    Setting(Field("llm.api_key_env", "line", "environment variable that holds the key for it"), "user"),
+    Setting(Field("llm.command", "line", "program that answers a prompt on stdin, such as `claude -p`"), "user"),
+    Setting(Field("llm.timeout_seconds", "number", "time for one answer", 60.0, low=1, high=3600), "user"),
+    Setting(Field("llm.retries", "integer", "further tries when it is busy or late", 2, low=0, high=5), "user"),
+    Setting(
+        Field(
+            "llm.max_input_chars", "integer", "characters that one question may have", 200_000, low=1000, high=4_000_000
+        ),
+        "user",
+    ),
+    Setting(
+        Field(
+            "llm.max_output_chars", "integer", "characters that one answer may have", 100_000, low=1000, high=1_000_000
+        ),
+        "user",
+    ),
     Setting(Field("user", "line", "whose private memory this machine works with"), "machine"),
 )
 

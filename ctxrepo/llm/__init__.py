@@ -1,0 +1,1 @@
+"""A language model, where the user has chosen one: never needed, never trusted."""
