@@ -15,12 +15,12 @@ from typing import Any
 from ctxrepo.asset.fields import Unfit, instant
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse
 from ctxrepo.asset.ids import tail
-from ctxrepo.errors import Conflict, NotFound, UsageFault
+from ctxrepo.errors import Conflict, NotFound, Refused, UsageFault
 from ctxrepo.index.catalog import Entry
 from ctxrepo.store import history
 from ctxrepo.store.history import LogEntry
 from ctxrepo.workspace import naming
-from ctxrepo.workspace.layout import TEAM, current_folder
+from ctxrepo.workspace.layout import MARKER, TEAM, current_folder
 from ctxrepo.workspace.naming import place
 from ctxrepo.workspace.workspace import ALL_AGENTS, Found, Workspace
 
@@ -123,6 +123,7 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
     Raises:
         NotFound: no such operation.
         Conflict: what it changed was changed again since; nothing was undone.
+        Refused: it made the workspace what it is.
     """
     try:
         name, entry = _operation(workspace, op)
@@ -135,6 +136,7 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
             f"{op!r} is {found.path}, an asset; what is undone is an operation.",
             hint=f"ctxrepo log {tail(found.entry.id) or found.path}",
         ) from None
+    _refuse_ending(workspace, name, entry)
     try:
         undone = history.undo(
             workspace.store(name),
@@ -153,6 +155,18 @@ def undo(workspace: Workspace, op: str) -> dict[str, Any]:
         "commit": undone.commit,
         "note": undone.note,
     }
+
+
+def _refuse_ending(workspace: Workspace, name: str, entry: LogEntry) -> None:
+    """Keeps the settings file, without which no command, no undo of the undo either, would find the workspace."""
+    if name != TEAM or MARKER not in entry.paths:
+        return
+    store = workspace.store(name)
+    if not entry.parents or history.content_at(store, entry.parents[0], MARKER) is None:
+        raise Refused(
+            f"{entry.id[:12]} made this folder a workspace; undoing it would end that.",
+            hint=f"git -C {workspace.layout.root} revert {entry.id[:12]}",
+        )
 
 
 def _placed(fault: Conflict, store: str, paths: Iterable[str]) -> Conflict:

@@ -253,6 +253,18 @@ def test_a_merge_is_not_undone(repo: ContextRepository, team: Path) -> None:
     assert "revert -m 1" in str(caught.value.hint)
 
 
+def test_the_workspace_itself_is_not_undone(repo: ContextRepository, team: Path) -> None:
+    """Without ctxrepo.yaml no command would find it again; a change of the settings can be undone."""
+    made = git(team, "rev-parse", "HEAD")
+    (team / "ctxrepo.yaml").write_text("recall:\n  limit: 5\n")
+    git(team, "commit", "-qam", "limit")
+
+    with pytest.raises(Refused, match="made this folder a workspace"):
+        repo.undo(made)
+    assert repo.undo(git(team, "rev-parse", "HEAD"))["paths"] == ["ctxrepo.yaml"]
+    assert "limit: 3" in (team / "ctxrepo.yaml").read_text()
+
+
 def test_history_of_a_clone_without_private_stores(team: Path, tmp_path: Path) -> None:
     """A store that is missing hides no other."""
     shutil.rmtree(team / ".git/ctxrepo/stores/tasks.git")
