@@ -45,6 +45,8 @@ LIKE = 12
 
 _MASKED = "⟨secret: "  # how `mask` shows a secret
 _NAMED = 50
+_CONFLICTS = 3  # contradictions of one fact that are marked; more of them are a series, no contradiction
+_ECHO = 8  # letters of a recalled line that an assistant's sentence must hold to be taken for its echo
 
 Propose = Callable[[Turn, date], list[Extracted]]
 """A language model's part: facts of a turn, each with a quotation."""
@@ -107,7 +109,7 @@ class Capture:
         Raises:
             Invalid: the data is no turn and no transcript.
         """
-        read = list(data) if isinstance(data, list | tuple) else turns(data, session=session or "")
+        read = turns(data, session=session or "") if isinstance(data, str | Mapping) else list(data)
         run = _Run(self._workspace, read, propose)
         found = run.collect()
         commit = None if dry_run else self._write(run)
@@ -245,7 +247,7 @@ class _Run:
         found = self._by_rules(found, safe)
         reported = {secret.kind for secret in find_secrets(turn.user)}
         for one in found:
-            why = self._refusal(one)
+            why = self._refusal(one, safe)
             if why:
                 self.left_out.append({"text": one.text, "why": why})
             else:
@@ -290,18 +292,26 @@ class _Run:
             confidence=one.confidence,
         )
 
-    def _refusal(self, one: Extracted) -> str | None:
+    def _refusal(self, one: Extracted, turn: Turn) -> str | None:
         """Why a fact may not be stored."""
         words = f"{one.text}\n{one.reason or ''}\n{' '.join(one.entities)}"
         if _MASKED in words or find_secrets(words):
             return "it holds a secret"
         if find_hidden(words):
             return "it holds hidden characters"
+        return "it was recalled into this conversation" if self._is_echo(one, turn) else None
+
+    def _is_echo(self, one: Extracted, turn: Turn) -> bool:
+        """Whether a fact repeats what was recalled; a person may add to it, an assistant's sentence only echoes it."""
         key = _squeezed(one.text)
+        by_user = _squeezed(one.quote) in _squeezed(turn.user)
         for line in self._shown:
-            if key and (key in _squeezed(line) or relation(line, one.text).kind == "duplicate"):
-                return "it was recalled into this conversation"
-        return None
+            shown = _squeezed(line)
+            if key in shown or (not by_user and len(shown) > _ECHO and shown in key):
+                return True
+            if relation(line, one.text).kind == "duplicate":
+                return True
+        return False
 
     def _project(self, one: Extracted) -> str:
         return EVERYWHERE if one.project_scope == EVERYWHERE_SCOPE else self._workspace.project
@@ -364,7 +374,7 @@ class _Run:
                 why = f"corrected: {new.text[:200]}"
                 old.changes |= {"status": "invalidated", "superseded_by": new.header["id"], "reason": why}
                 _supersede(new, old.id)
-            elif found.kind == "conflict" and old.id:
+            elif found.kind == "conflict" and old.id and len(new.header.get("conflicts_with", ())) < _CONFLICTS:
                 old.changes |= {"status": "conflict", "conflicts_with": _with(old.fields, new.header["id"])}
                 new.header |= {"status": "conflict", "conflicts_with": _with(new.header, old.id)}
                 new.action = "in conflict"

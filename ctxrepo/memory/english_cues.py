@@ -122,6 +122,7 @@ POINTING = (
     r"|where|so|for you|someone|somebody|another|one of)\b"
 )
 PREFERENCE = re.compile(
+    rf"\bi {ADVERB}prefer (?:that (?:my|the|you|we|people|all|every|it)|it (?:when|if|that))\b|"
     rf"\bi {ADVERB}(?:prefer|favou?r|love|hate|dislike|detest|loathe|adore|despise|like|enjoy|avoid|value"
     rf"|care about)s? (?!{POINTING})\w+"
     rf"|\bi(?:'d| would) (?:much |always |strongly )?(?:prefer|rather|sooner)\b(?! not\.?$)(?! (?:do "

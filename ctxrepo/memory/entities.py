@@ -47,6 +47,9 @@ _NAME = re.compile(
     r"| \d+(?:\.\d+)*(?![\w:%])){0,3}",
     re.ASCII,
 )
+_ACTS = re.compile(
+    r" (?:owns|leads|manages|maintains|handles|approves|covers|works|is (?:the|our|responsible|in charge))\b"
+)
 _NO_NAME_WORDS = """
 i i'm i've i'd i'll ok fyi btw ps the a an and or but so if when whenever while no not yes never always all every
 each any please don't do we we're we'll we've our my your you he she it it's they this that these those there here
@@ -278,7 +281,8 @@ def _names(text: str) -> Iterator[tuple[int, str]]:
         name = " ".join(words).rstrip(".'-")
         before = text[:at].rstrip()
         opens = not before or before[-1] in ".!?。！？:\n"
-        if len(name) < 2 or (opens and len(words) == 1 and not re.search(r"[A-Z\d+#.]", name[1:])):
+        plain = opens and len(words) == 1 and not re.search(r"[A-Z\d+#.]", name[1:])
+        if len(name) < 2 or (plain and not _ACTS.match(text, at + len(name))):
             continue
         yield at, name
 

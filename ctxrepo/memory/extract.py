@@ -118,8 +118,10 @@ def _judged(said: list[Sentence]) -> Iterator[tuple[Sentence, Cue | None]]:
     """Each sentence with what it does, openings carried to what they open."""
     impersonal = len(said) <= OWN_SENTENCES
     opening: Opening | None = None
-    for sentence in said:
+    for number, sentence in enumerate(said):
         verdict = _verdict(sentence, impersonal)
+        if isinstance(verdict, Cue) and sentence.text.rstrip().endswith((":", "：")) and _is_item(said, number + 1):
+            verdict = Opening(verdict.kind)
         if isinstance(verdict, Opening):
             opening = verdict
             yield sentence, None
@@ -128,6 +130,10 @@ def _judged(said: list[Sentence]) -> Iterator[tuple[Sentence, Cue | None]]:
         if not (opening and opening.kind == "rule" and sentence.item):
             opening = None
         yield sentence, cue
+
+
+def _is_item(said: list[Sentence], number: int) -> bool:
+    return number < len(said) and said[number].item
 
 
 def _verdict(sentence: Sentence, impersonal: bool) -> Verdict:
