@@ -194,6 +194,7 @@ class _Run:
         self.paths: dict[str, str] = {}
         self.skipped = 0
         self._done: dict[str, list[str]] = {}
+        self._consulted: set[str] = set()
         self._shown: list[str] = []
         self._reader: Reader | None = None
 
@@ -217,7 +218,8 @@ class _Run:
     def remember_turns(self) -> None:
         """Notes that these turns were looked at."""
         for session, keys in self._done.items():
-            sessions.mark_done(self._workspace.layout.local, session, keys, answered_until=self._workspace.clock())
+            until = self._workspace.clock() if session in self._consulted else None
+            sessions.mark_done(self._workspace.layout.local, session, keys, answered_until=until)
 
     def _is_new(self, turn: Turn) -> bool:
         if not turn.session:
@@ -230,10 +232,9 @@ class _Run:
         return True
 
     def _uploads(self, turn: Turn, following: Turn | None) -> bool:
-        if turn.uploads:
-            return True
-        if not turn.session:
-            return False
+        if turn.uploads is not None or not turn.session:
+            return bool(turn.uploads)
+        self._consulted.add(turn.session)
         start = _seconds(turn.time)
         end = _seconds(following.time) if following else None
         return sessions.has_upload(self._workspace.layout.local, turn.session, start, end)

@@ -49,6 +49,17 @@ def has_upload(local: str, session: str, start: float | None = None, end: float 
     return any(start <= at and (end is None or at < end) for at in uploads)
 
 
+def take_upload(local: str, session: str) -> bool:
+    """Whether the turn that just ended uploaded a document; the marks are used up.
+
+    For a hook that hands a turn over for later: the next turn may upload before this one is captured.
+    """
+    if not has_upload(local, session):
+        return False
+    _change(local, session, lambda known: known.update(uploads=[]))
+    return True
+
+
 def done_turns(local: str, session: str) -> frozenset[str]:
     """Keys of the turns that were looked at."""
     return frozenset(_read(local, session)["turns"])

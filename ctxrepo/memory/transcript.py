@@ -34,7 +34,7 @@ class Turn(NamedTuple):
         time: when it was said, RFC 3339, "" if nobody noted it.
         cwd: the folder in which the agent worked.
         shown: lines that had been recalled into the turn.
-        uploads: whether the assistant added a document to a knowledge base in it.
+        uploads: whether a document was put into a knowledge base in it; None when only a session mark can tell.
     """
 
     user: str
@@ -44,7 +44,7 @@ class Turn(NamedTuple):
     time: str = ""
     cwd: str = ""
     shown: tuple[str, ...] = ()
-    uploads: bool = False
+    uploads: bool | None = None
 
 
 _OWN = "recalled-memories|available-knowledge-bases|skill-candidates|task-state|ctxrepo(?:-[a-z-]+)?"
@@ -203,7 +203,10 @@ def _of_json(whole: object, session: str) -> list[Turn]:
         messages = [_message(name, whole.get(name), whole) for name in ("user", "assistant")]
         number = whole.get("turn")
         found = _joined((message for message in messages if message), named)
-        return [turn._replace(number=number) if isinstance(number, int) else turn for turn in found]
+        if isinstance(number, int):
+            found = [turn._replace(number=number) for turn in found]
+        uploads = whole.get("uploads")
+        return [turn._replace(uploads=uploads) if isinstance(uploads, bool) else turn for turn in found]
     return _joined(_messages([whole]), named)
 
 
@@ -323,6 +326,6 @@ def _joined(messages: Iterable[_Message], session: str) -> list[Turn]:
             last = found[-1]
             answer = "\n".join(part for part in (last.assistant, clean(message.text)) if part)
             found[-1] = last._replace(
-                assistant=answer, shown=(*last.shown, *lines), uploads=last.uploads or message.uploads
+                assistant=answer, shown=(*last.shown, *lines), uploads=last.uploads or message.uploads or None
             )
     return [turn._replace(shown=tuple(dict.fromkeys(turn.shown))) for turn in found]

@@ -16,7 +16,7 @@ from ctxrepo.memory.capture import Capture
 from ctxrepo.memory.extract import Extracted
 from ctxrepo.memory.rulebook import Rulebook
 from ctxrepo.memory.rules import RuleError
-from ctxrepo.memory.sessions import has_upload, mark_upload, sweep
+from ctxrepo.memory.sessions import has_upload, mark_upload, sweep, take_upload
 from ctxrepo.memory.transcript import Turn
 from ctxrepo.recall.fence import injection
 from tests.memory.conftest import PROJECT
@@ -188,6 +188,20 @@ def test_a_turn_that_uploads_a_document_is_skipped(repo: ContextRepository, way:
     assert (skipped["results"], skipped["skipped"]) == ([], 1)
     assert [row["text"] for row in after["results"]] == ["I prefer short answers"]
     assert not has_upload(repo.layout.local, "s")
+
+
+def test_a_turn_handed_over_with_its_mark_leaves_the_next_marks_alone(repo: ContextRepository) -> None:
+    """A hook takes the mark when the turn ends; a later upload belongs to a later turn."""
+    local = repo.layout.local
+    mark_upload(local, "s", at=repo.clock())
+    first, second = take_upload(local, "s"), take_upload(local, "s")
+    mark_upload(local, "s", at=repo.clock())
+    kept = say(repo, "I prefer tabs.", session="s", turn=1, uploads=second)
+    skipped = say(repo, "I prefer long documents.", session="s", turn=0, uploads=first)
+
+    assert [row["text"] for row in kept["results"]] == ["I prefer tabs"]
+    assert skipped["skipped"] == 1
+    assert has_upload(local, "s")
 
 
 def test_an_upload_belongs_to_the_turn_in_whose_time_it_ran(repo: ContextRepository) -> None:

@@ -114,7 +114,8 @@ def test_an_upload_by_shell_or_mcp_marks_its_turn() -> None:
         lines(user("a"), assistant([shell]), user("b"), assistant([tool]), user("c"), assistant([talk]), user("d"))
     )
 
-    assert [turn.uploads for turn in found] == [True, True, False, False]
+    assert [turn.uploads for turn in found] == [True, True, None, None]
+    assert turns({"user": "a", "uploads": True})[0].uploads is True
 
 
 @pytest.mark.parametrize("data", ["hello", "[1, 2", "<html>"])
