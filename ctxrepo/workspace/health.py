@@ -16,6 +16,9 @@ from ctxrepo.workspace.layout import TEAM
 from ctxrepo.workspace.workspace import Workspace
 
 _LOG = "hook-errors.log"
+_LOST = ("repository", "folder", "emptied")  # what leaves nothing else to say of a store
+_NAMED = 20
+"""Unsaved edits that `status` names; of more it tells the number."""
 
 
 def sync_all(workspace: Workspace, progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
@@ -46,10 +49,14 @@ def _synced(workspace: Workspace, name: str, progress: Callable[[str, int, int],
 
 
 def status(workspace: Workspace) -> dict[str, Any]:
-    """Whose workspace this is, its stores with counts, and what waits for attention."""
+    """Whose workspace this is, its stores with counts and unsaved edits, and what waits for attention."""
     stores = []
     attention = [str(problem) for problem in workspace.settings_problems]
+    findings = diagnose(_team(workspace))
+    lost = {finding.store for finding in findings if finding.code in _LOST}
     for name in workspace.store_names():
+        if name in lost:
+            continue
         try:
             workspace.fresh(name)
             store = workspace.store(name)
@@ -61,8 +68,10 @@ def status(workspace: Workspace) -> dict[str, Any]:
             continue
         head = store.head()
         branch = (head.ref or "detached").removeprefix("refs/heads/")
-        stores.append({"name": name, **counts, "outside_edits": len(edits), "branch": branch, "commit": head.commit})
-    attention += [finding.message for finding in diagnose(_team(workspace))]
+        named = [_place(name, path) for path in sorted(edits)[:_NAMED]]
+        counts |= {"outside_edits": len(edits)}
+        stores.append({"name": name, **counts, "edits": named, "branch": branch, "commit": head.commit})
+    attention += [f"{finding.message} Run: {finding.fix}" for finding in findings]
     log = os.path.join(workspace.layout.local, _LOG)
     if os.path.exists(log) and os.path.getsize(log):
         attention.append(f"The recall hook has failed before; see {log}")

@@ -111,6 +111,14 @@ def test_update_follows_an_id_into_later_commands(tmp_path: Path, home: Path) ->
     assert (tmp_path / "t.txt").read_text(encoding="utf-8") == after
 
 
+def test_update_keeps_wildcards_that_still_fit(tmp_path: Path, home: Path) -> None:
+    """Only what they do not cover is rewritten."""
+    before = "$ printf 'in /some/where\\nnew\\n'\nin ...where\nold\n"
+
+    assert reports(tmp_path, home, before, update=True) == []
+    assert (tmp_path / "t.txt").read_text(encoding="utf-8") == before.replace("old", "new")
+
+
 def test_time_passes_by_the_minute(tmp_path: Path, home: Path) -> None:
     """Each command knows its own moment, the same in every run."""
     text = "$ echo $CTXREPO_NOW\n2026-11-29T10:00:00Z\n$ echo $CTXREPO_NOW\n2026-11-29T10:01:00Z\n"

@@ -78,8 +78,8 @@ def run(path: Path, home: Path, prepare: Callable[[str, Path], None], *, update:
     """Runs a transcript and returns one report for every step that went otherwise than it says.
 
     `home` is the commands' home folder, their folders are made in it; `prepare` fills a fresh one of the kind that
-    a `folder:` line names ("empty" at the beginning). With `update` the file is rewritten instead, and an id
-    that came out otherwise is followed into the commands below.
+    a `folder:` line names ("empty" at the beginning). With `update` the file is rewritten instead; lines with `...`
+    that still fit stay, and an id that came out otherwise is followed into the commands below.
     """
     text = path.read_text(encoding="utf-8")
     reports, lines, place, count = [], text.split("\n"), home, 0
@@ -102,7 +102,9 @@ def run(path: Path, home: Path, prepare: Callable[[str, Path], None], *, update:
         diff = difflib.unified_diff(wanted, came, "expected", "came", lineterm="")
         reports.append("\n".join([f"{path.name}:{step.start}: $ {step.command}", *diff]))
         renamed |= _renamed(step.expected, output)
-        escaped = [f"\\{item}" if _MARK.match(item) else item for item in output]
+        kept = [line for line in step.expected if "..." in line and line.strip() != "..."]
+        fitting = [next((line for line in kept if _pattern([line]).fullmatch(f"{item}\n")), item) for item in output]
+        escaped = [f"\\{item}" if _MARK.match(item) else item for item in fitting]
         changes.append((step.start, step.end, escaped + [f"? {code}"] * (code > 0)))
     if update and changes:
         for start, end, replacement in reversed(changes):
