@@ -153,7 +153,9 @@ def _plain_cue(plain: str, *, brief: bool, impersonal: bool) -> Cue | None:
         return Cue("decision", 0.7, 0.8)
     if cues.CALL_ME.search(plain) and not brief:
         return Cue("preference" if "我" in plain[:6] and "叫我" in plain else "fact", 0.8, 0.9, personal=True)
-    if cues.CONCLUSION.search(plain) and not bars.SYMPTOM.search(plain) and not bars.ORDER.match(plain):
+    if cues.FIXED.match(plain) or (
+        cues.CONCLUSION.search(plain) and not bars.SYMPTOM.search(plain) and not bars.ORDER.match(plain)
+    ):
         return Cue("fact", 0.6, 0.8)
     timed = cues.TIMED_CLAIM.search(plain) is not None and not plain.startswith(("帮", "请", "提醒", "我想", "我要"))
     if _is_rule(plain, brief):
@@ -194,7 +196,7 @@ def _is_decision(plain: str, brief: bool) -> bool:
         return False
     if bars.LATER.search(plain):
         return False
-    return not brief or cues.SURE_DECISION.search(plain) is not None
+    return not (brief or bars.ORDER.match(plain)) or cues.SURE_DECISION.search(plain) is not None
 
 
 def _is_rule(plain: str, brief: bool) -> bool:

@@ -115,7 +115,7 @@ def _is_specific(text: str, plain: str) -> bool:
 def _said(plain: str, text: str, *, specific: bool, memo: bool, impersonal: bool) -> Verdict:
     """The first thing that the sentence does, in order of strength."""
     hedged = bars.HEDGE.search(plain) is not None
-    brief = bars.TEMPORARY.search(plain) is not None
+    brief = bars.TEMPORARY.search(bars.WITH_US.sub("", plain)) is not None
     correction = cues.CORRECTION.match(plain)
     if correction and not hedged and correction.end() < len(plain):
         rest = plain[correction.end() :]
@@ -127,7 +127,9 @@ def _said(plain: str, text: str, *, specific: bool, memo: bool, impersonal: bool
             contrast or (specific and cues.CONTENT.search(rest)) or correction.group().startswith(("i meant", "corr"))
         )
         orders = not contrast and bars.ORDER.match(rest)
-        if told and not orders and not bars.NO_CONTENT.match(rest) and len(rest.split()) >= 2:
+        if bars.NO_CONTENT.match(rest):
+            return Opening("correction") if cues.SURE_CORRECTION.match(plain) else None
+        if told and not orders and len(rest.split()) >= 2:
             return Cue("correction", 0.8, 0.8)
         if not cues.SURE_CORRECTION.match(plain):
             return None
@@ -190,6 +192,8 @@ def _plain_cue(plain: str, *, specific: bool, brief: bool, impersonal: bool, tex
         return Cue("fact", 0.6, 0.8, personal=plain.startswith(("i ", "i'm", "i've", "my ")))
     if cues.WE.search(plain) and (specific or cues.TIMED.search(plain)):
         return Cue("fact", 0.5, 0.8)
+    if cues.SHIFT.match(plain) and not brief:
+        return Cue("correction", 0.7, 0.7)
     if impersonal and not brief and _is_impersonal_fact(plain, text, specific):
         return Cue("fact", 0.5, 0.75)
     return None
@@ -210,6 +214,24 @@ def _is_personal(plain: str) -> bool:
 
 
 def _is_impersonal_fact(plain: str, text: str, specific: bool) -> bool:
-    if not specific or bars.NO_SUBJECT.match(plain) or not cues.SUBJECT.match(plain) or bars.ORDER.match(plain):
+    if not specific or bars.NO_SUBJECT.match(plain) or bars.ORDER.match(plain):
+        return False
+    if _tells(plain, text):
+        return True
+    if not cues.SUBJECT.match(plain):
         return False
     return cues.STATIVE.search(plain) is not None and not bars.EVENT.search(plain) and len(text.split()) >= 4
+
+
+def _tells(plain: str, text: str) -> bool:
+    """Whether a plain statement names something: a finite verb, a name or number behind the first word, no story."""
+    body = re.sub(r"^(?:as of|in|on|at|for|with) [^,]{2,40}, ", "", plain)
+    words = len(body.split())
+    named = cues.PROPER.search(text.partition(" ")[2]) is not None
+    return (
+        named
+        and 4 <= words <= 30
+        and not bars.NO_FACT.search(body)
+        and not bars.EVENT.search(body)
+        and cues.FINITE.search(body.partition(" ")[2]) is not None
+    )

@@ -33,8 +33,8 @@ MEMO = re.compile(
 MEMO_ALONE = re.compile(r"(?:remember|note|keep in mind|for the record|fyi|important)\b[^.]{0,40}[:.]?$")
 QUESTION = re.compile(
     r"(?:who|whom|whose|what|which|where|when|why|how)(?:'s|'re|'d|'ll)?\b(?!ever\b)(?! (?:a|an) \w+[.!])"
-    r"|(?:is|are|was|were|does|did|can|could|should|would|am|isn't|aren't|wasn't|weren't|doesn't|didn't|shouldn't"
-    r"|will) (?!not|be\b|\w+s\b\b)\w"
+    r"|(?:is|are|was|were|does|did|can|could|should|would|am|isn't|aren't|wasn't|weren't|doesn't|didn't|shouldn't)"
+    r" (?!not\b)\w|will (?!not\b|be\b|\w+s\b)\w"
     r"|(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must|isn't|aren't"
     r"|wasn't"
     r"|weren't|don't|doesn't|didn't|hasn't|haven't|can't|couldn't|won't|wouldn't|shouldn't)"
@@ -49,7 +49,8 @@ POLITE = re.compile(
 )
 HYPOTHETICAL = re.compile(
     r"(?:if (?!you (?!were|could|would)|there's|there is|possible|the|a |an |any|something|anything|tests?|ci\b|it)"
-    r"|suppose|supposing|imagine|assume|assuming|let's (?:say|assume|pretend|imagine)|say (?!that |hi|no )|what if"
+    r"|suppose|supposing|imagine|assume(?! (?:that )?i\b)|assuming|let's (?:say|assume|pretend|imagine)|say (?!that "
+    r"|hi|no )|what if"
     r"|pretend"
     r"|as an example|for example|for instance|in theory|theoretically|hypothetically|e\.g\."
     r"|i wish|i hope|i wonder|wouldn't it|it would be|act as|you are (?:a|an|now)\b|you're (?:a|an)\b|roleplay)"
@@ -66,7 +67,8 @@ HEDGE = re.compile(
 )
 OPINION = re.compile(r"^(?:i (?:think|believe|feel)|in my opinion|imo|imho)\b(?! i (?:prefer|like|work|am))")
 REPORT = re.compile(
-    r"(?:^|,\s*|\bbecause |\bbut |\bas )(?!i\b|we\b|you\b|let|when|if\b|before|after)"
+    r"(?:^|,\s*|\bbecause |\bbut |\bas )(?!i\b|we\b|you\b|let|when|if\b|before|after|don't|do not|never|please"
+    r"|always|stop|avoid)"
     r"(?:(?:according to)\b|[\w' .-]{1,40}?\s(?:say|says|said|think|thinks|thought|believe|believes|believed|claim"
     r"|claims"
     r"|claimed|tell|tells|told me|argue|argues|argued|suggest|suggests|suggested|feel|feels|wrote|writes|mentioned"
@@ -80,9 +82,9 @@ OWN_PEOPLE = re.compile(
     r"|boyfriend|doctor|dentist|physio|lawyer|manager|boss|team|client|customer|customers|clients|users|company"
     r"|landlord"
     r"|auditors?|cat|dog)\b.*\b(?:says? i|told me (?:to|not to)|prefers|wants|hates|loves|likes|dislikes|recommends?"
-    r"|recommended i)\b"
+    r"|recommended i)\b(?! (?:this|that|it|me|us|you|to know)\b)"
     r"|^(?:the|our) (?:client|customer|auditors?|team|cto|ceo|board|security team|legal"
-    r"|finance)\b[\w ]{0,20}\b(?:prefers|wants|requires|expects)\b"
+    r"|finance)\b[\w ]{0,20}\b(?:prefers|wants|requires|expects)\b(?! (?:this|that|it|me|us|you))"
 )
 TEMPORARY = re.compile(
     r"\b(?:right now|for now|for the moment|at the moment|this time|this once|just once|one time|once more|for once"
@@ -154,7 +156,9 @@ ORDER = re.compile(
     rf"|wait|turn|pull|click|scroll|continue|proceed|proceed|increase|decrease|shorten|swap|drop)\b"
 )
 AND = re.compile(r"(?:so|and|but) ")
-WHEN_RULE = re.compile(r"when(?:ever)? (?:you|we|i|a|an|the|someone|something)\b.*,")
+WHEN_RULE = re.compile(
+    r"when(?:ever)? \w+ing\b.*,|when i say .* i mean\b|when(?:ever)? (?:you|we|i|a|an|the|someone|something)\b.*,"
+)
 DECIDED = re.compile(r"\b(?:decided|agreed|chose|opted)\b|^(?:i|we)\b|\bi (?:like|prefer|hate|love|dislike)")
 NO_SUBJECT_TIMED = re.compile(
     r"^(?:it|this|that|wait|remind|call|schedule|book|set|add|show|give|find|i (?:want|need|would)|i'd|we (?:want"
@@ -173,3 +177,23 @@ COMPLAINT = re.compile(
     r"|finish|look|check|wait|start)\b|\bmust be (?:a|an|the|some|something|tired|nice|hard|difficult|wrong|missing"
     r"|joking|kidding)\b"
 )
+
+WITH_US = re.compile(r"\b(?:we|our|us)\b[^,;.]*\bhere\b")
+"""Here is then where somebody works, not what lies before them."""
+
+NO_FACT = re.compile(
+    r"^(?:calculate|compute|compare|submit|roll|convert|translate|summari[sz]e|list|search|count|print|plot|draw|sum"
+    r"|estimate"
+    r"|solve|explain|describe|design|implement|fetch|retrieve|record|install|configure|invest|wire|order|reserve"
+    r"|rent|fly|drive|turn"
+    r"|dial|text|email|ping|it|this|that|these|those|there|here|you|he|she|they|i|we|what|who|something|someone"
+    r"|nothing|everything|anything|let|your|his|her|their"
+    r"|its|things?|nice|great|good|thanks|please|sorry|hi|hey|hello|yes|no|ok|maybe|so|and|but|because|if|when|while"
+    r"|since|as soon"
+    r"|in the (?:movie|film|book|game|show|picture|image|video)|some|few|many|most people|people)\b"
+    r"|\b(?:shows?|displays?|looks?|feels?|sounds?|seems?|keeps?|hurts?|wants?|needs? to|thinks?|wins?|jumps?|was"
+    r"|were|had|got|went|came|saw|met"
+    r"|just|almost|nearly|still|already|currently|\w+ing (?:at|for|on) (?:me|us)|me|him|them|this|that|these|those"
+    r"|below|above|attached)\b"
+)
+"""Pronouns, stories and what one sees at the moment; such sentences tell nothing that lasts."""

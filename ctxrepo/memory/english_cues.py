@@ -37,6 +37,17 @@ STANDING = re.compile(
     r"|no [\w -]{2,40} (?:without|in|on|before|after)\b|only (?:use|ever|after|when|if|with)|unless)\b"
 )
 RULE = re.compile(
+    r"\b(?:is|are) (?:strictly |absolutely |always )?(?:off[- ]limits|forbidden|prohibited|mandatory|taboo"
+    r"|non-negotiable)\b|"
+    r"^(?:don't|do not|never) .{3,60}\b(?:without|unless)\b|"
+    r"^(?:treat|consider|regard) (?:any|every|all|anything|everything|each)\b.{4,}|"
+    r"^[\w ,'-]{3,80}, (?:never|always|not ever) (?:in|on|with|to|by|from|at|via|through|using|use|before|after|the)\b|"
+    r"^only [\w ]{2,30} (?:may|can|should|must|is allowed|are allowed)\b|"
+    r"^(?!the|this|that|these|those|you|we|they|it|things|i\b|he\b|she\b)(?:all |my |our )?[\w' -]{2,40}s should "
+    r"(?:always |never |only |also )?(?:be|have|use|go|not|contain|start|end|follow|include|come|read|say|run)\b|"
+    r"^(?!the|this|that|these|those|you|we|they|it|things|i\b)(?:all |our )?[\w -]{3,40}s (?:need|require|must have) "
+    r"(?:at least |an? |two|three|\d)|\bwhen i say .{2,60}? i mean\b|"
+    r"^when(?:ever)? \w+ing .{2,60}?,\s*(?:please |always |never |also |first |don't |do not )*\w+|"
     rf"^(?:so |and |then |but )?(?:always|never|only|don't ever|do not ever|please always|please never"
     rf"|under no circumstances) (?!mind\b)\w+"
     rf"|^(?:from now on(?:wards)?|going forward|moving forward|in (?:the )?future|from here on(?: out)?"
@@ -106,7 +117,7 @@ DIRECTIVE = re.compile(
 CALL_ME = re.compile(
     r"\b(?:(?:you (?:can|may|should) |people |friends |everyone |just )?calls? me (?!back|later|when|if|at|on|in"
     r"|tomorrow|tonight|today|soon|a |an |the |crazy|maybe|once|asap|and|to|for|up)\w+"
-    r"|address me (?:as|with|by)|refer to me (?:as|with|by)|i go by|i(?:'m| am) called|stop calling me"
+    r"|address me (?:as|with|by|\w+ly)|refer to me (?:as|with|by)|i go by|i(?:'m| am) called|stop calling me"
     r"|don't call me (?!back|later|when|if|at|on|before|after)\w+|my (?:pronouns|nickname|preferred name|first name"
     r"|last name|surname|full name|name) (?:is|are|'s)|my name's|use (?:he|she|they)/(?:him|her|them))"
 )
@@ -122,6 +133,17 @@ POINTING = (
     r"|where|so|for you|someone|somebody|another|one of)\b"
 )
 PREFERENCE = re.compile(
+    r"\bi(?:'ve| have) been (?:an? )?[\w-]+(?: [\w-]+)? (?:since|for (?:\d+|\w+ (?:years|months)|years|ages"
+    r"|decades))\b|"
+    r"^i .{4,80}, so (?:please |always |never |do |don't )*(?:use|keep|make|avoid|write|give|show|send|put|skip|plan"
+    r"|book|no|stick)\b|"
+    r"\bassume (?:that )?i(?:'m| am| know| have| use| understand)\b|\bi (?:lean|tend|gravitate) towards? \w+|"
+    r"^(?:there's |there is )?no need to (?:explain|repeat|add|apologi[sz]e|summari[sz]e|include|mention|ask|be)\b|"
+    r"^(?!the\b)[\w+#.-]+(?: [\w+#.-]+)? over (?!the\b|this\b|that\b|it\b)[\w+#.-]+(?: [\w+#.-]+)?(?:,| any\b"
+    r"| always| every|[.!]?$)|"
+    r"\bi find (?!it\b|that\b|this\b)[\w' -]{3,40} (?:useless|boring|hard|unhelpful|overwhelming|exhausting"
+    r"|unreadable|great"
+    r"|pleasant|stressful|noisy)\b|"
     rf"\bi {ADVERB}prefer (?:that (?:my|the|you|we|people|all|every|it)|it (?:when|if|that))\b|"
     rf"\bi {ADVERB}(?:prefer|favou?r|love|hate|dislike|detest|loathe|adore|despise|like|enjoy|avoid|value"
     rf"|care about)s? (?!{POINTING})\w+"
@@ -265,6 +287,7 @@ SUBJECT = re.compile(
     r"|must|will|and|stores?|accepts?|moved|become|becomes)\b))"
 )
 SPECIFIC_WORDS = re.compile(
+    r"^(?:each|every|all|both|no) |"
     r"\b(?:only|at most|at least|maximum|minimum|max|min|per (?:day|week|month|user|year)|every (?:day|week|month"
     r"|night|morning|year|quarter|monday|\w+day)|daily|weekly|monthly|nightly|yearly|quarterly|read-only|no longer"
     r"|never|always|instead|contract|deadline)\b|" + QUOTE
@@ -392,6 +415,8 @@ TIMED = re.compile(
     rf"|every) {DAY}\b"
 )
 TIMED_CLAIM = re.compile(
+    rf"^(?:the|our|all|every|[\w.-]+) [\w .-]{{0,40}}\bwill be \w+[\w ]{{0,20}} (?:on|in|by|from|as of|until"
+    rf"|at) {WHEN}|"
     rf"\b(?:until|till|through|starting(?: from| on| in)?|effective|as of|beginning(?: on| in)?|expires?(?: on"
     rf"| in)?) (?:the )?{WHEN}|\bfrom {WHEN} (?:on|onwards?|to|until|through)\b"
     rf"|\b(?:deadline|due date|cutoff|cut-off|go-live|launch|release|demo|kick-?off|exam|wedding|deliver\w+|renewal"
@@ -428,4 +453,20 @@ SURE_CORRECTION = re.compile(
 )
 BEFORE = re.compile(r"\b(?:before|after|when|whenever|every|each|always)\b")
 FORMER = re.compile(r"\bi (?:no longer|don't|do not) (?:work|live|own|manage|lead|study|teach|belong)\b")
-STRONG = re.compile(r"\b(?:decided|agreed|chose|chosen|decision|settled|final|picked|opted|approved|voted)\b")
+STRONG = re.compile(
+    r"\b(?:stick with|decided|agreed|chose|chosen|decision|settled|final|picked|opted|approved|voted)\b"
+)
+
+SHIFT = re.compile(
+    r"^(?:it's|it is|that's|this is|they're|he's|she's) not .{1,60}?(?:,|;|—|–|-)\s*(?:but |rather |it's |it is "
+    r"|that's |they're |he's |she's )"
+)
+"""One thing is denied and another put in its place, in one breath."""
+
+FINITE = re.compile(
+    r"\b(?:is|are|has|have|will|must|can|cannot|can't|may|does|do|doesn't|don't|took over|became|replaced|replaces"
+    r"|joined|left|moved"
+    r"|changed|switched|(?!as\b|this\b|its\b|us\b|plus\b|always\b|perhaps\b|news\b|[a-z]*ss\b"
+    r"|[a-z]*ous\b)(?<!\d )[a-z]{2,}s)\b"
+)
+"""A verb that tells how things are or became."""

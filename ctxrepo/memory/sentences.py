@@ -32,6 +32,8 @@ _PASTED = re.compile(
     | \[? (?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE) \]? (?:[ :\]\-]|$)
     | (?:npm|yarn|pip|cargo|docker|make(?:\[\d+\])?|gradle|mvn|go|fatal|error|warning)
       (?: [ ](?:ERR!|WARN|error|warning) | : ) [ ]
+    | (?:curl|wget|sudo|kubectl|ssh|scp|brew|apt(?:-get)?|docker|git|pip3?|poetry|cargo)
+      [ ] (?:-|install|run|clone|add|commit|push|pull|checkout|get|apply|build|http)
     | Traceback[ ]\( | File[ ]" | at[ ][\w.$<>]+\( | Caused[ ]by: | \w*(?:Error|Exception|Warning)\b[^ ]*: | panic:
     | diff[ ]--git | @@ | [+-]{3}[ ][ab]/ | index[ ][0-9a-f]{7} | [+-](?=\S*[({;=])
     | [{}\[\]()] | </?[\w!] | \| | ^[-=*_+]{3,}\s*$ | "[\w-]+":

@@ -37,7 +37,7 @@ def facts_of(row: dict[str, Any]) -> list[Extracted]:
     return [fact for turn in turns(data) for fact in extract(turn, today=WEDNESDAY)]
 
 
-@pytest.mark.parametrize("name", ["development.jsonl", "held-out.jsonl"])
+@pytest.mark.parametrize("name", ["development.jsonl", "held-out.jsonl", "further.jsonl"])
 def test_turns_worth_nothing_leave_nothing(name: str) -> None:
     """At least 95 % of greetings, questions, orders, guesses, quotations and pasted text yield no fact."""
     nothing = [row for row in rows(name) if not row["expect"]]
@@ -47,7 +47,7 @@ def test_turns_worth_nothing_leave_nothing(name: str) -> None:
     assert len(wrong) <= 0.05 * len(nothing), wrong
 
 
-@pytest.mark.parametrize("name", ["development.jsonl", "held-out.jsonl"])
+@pytest.mark.parametrize("name", ["development.jsonl", "held-out.jsonl", "further.jsonl"])
 def test_what_matters_is_found_with_its_kind(name: str) -> None:
     """At least 85 % of the preferences, rules, decisions, corrections and facts are found."""
     wanted = [(row, expected) for row in rows(name) for expected in row["expect"]]
