@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -163,6 +164,26 @@ def test_preview_and_refusals(repo: ContextRepository) -> None:
     assert store.head().commit == head
     assert repo.memory.show(fact["id"])["text"] == WORDS
     assert purge_facts(repo, fact["id"], even_if_held=True)["held_by"] == ["remote backup"]
+
+
+def test_command_line(repo: ContextRepository) -> None:
+    """Nobody to ask is a refusal; with `--yes` it is done, and neither output holds the words."""
+    fact = repo.memory.add(WORDS)
+    code = (
+        "import sys\nfrom ctxrepo.cli import importing, main, memory\n"
+        "memory.register(main.ctxrepo)\nimporting.register(main.ctxrepo)\nsys.exit(main.run(sys.argv[1:]))"
+    )
+    base = [sys.executable, "-c", code, "--workspace", repo.layout.root, "memory", "purge", fact["tail"]]
+    asked = subprocess.run(base, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    assert asked.returncode == 1
+    assert "--yes" in asked.stderr
+    assert repo.memory.show(fact["id"])["text"] == WORDS
+    preview = subprocess.run([*base, "--dry-run"], capture_output=True, text=True, check=True)
+    assert preview.stdout == f"{fact['tail']} would be purged.\n"
+    done = subprocess.run([*base, "--yes"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"Purged {fact['tail']}: 1 versions")
+    assert WORDS not in done.stdout + done.stderr
+    assert holding(repo, WORDS) == []
 
 
 def fact_file(text: str, ident: str = ID) -> bytes:

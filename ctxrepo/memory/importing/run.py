@@ -185,6 +185,22 @@ def _names(values: Iterable[str]) -> Iterator[str]:
 
 
 def _write(workspace: Workspace, source: str, plan: _Plan) -> str | None:
+    """Writes the files in one commit; all is rendered, checked and placed before the store is locked."""
+    store = workspace.memory_store
+    files = list(_rendered(workspace, plan))
+    count = len(files)
+    subject = f"memory: import {count} candidate{'s' * (count > 1)} from {source}"
+    with workspace.transaction(store, OP, subject=subject) as tx:
+        tx.trailer("Ctx-Source", source)
+        for number, (path, ident, content) in enumerate(files):
+            tx.write(path, content, ABSENT)
+            if number < _NAMED:
+                tx.trailer("Ctx-Id", ident)
+    return tx.commit_id
+
+
+def _rendered(workspace: Workspace, plan: _Plan) -> Iterator[tuple[str, str, bytes]]:
+    """Yields path, id and content of each new fact; what does not fit its table is left out, in its row."""
     store = workspace.memory_store
     limit = int(str(workspace.settings["memory.folder_entries"]))
     root = workspace.layout.store_root(store)
@@ -196,26 +212,19 @@ def _write(workspace: Workspace, source: str, plan: _Plan) -> str | None:
             planned[folder] = len(os.listdir(full)) if os.path.isdir(full) else 0
         return planned[folder]
 
-    count = len(plan.news)
-    subject = f"memory: import {count} candidate{'s' * (count > 1)} from {source}"
     rows = {row["id"]: row for row in plan.rows if row["id"]}
-    with workspace.transaction(store, OP, subject=subject) as tx:
-        tx.trailer("Ctx-Source", source)
-        for number, (item, header) in enumerate(plan.news):
-            content = render(None, header, body=item.text.strip() + "\n")
-            problems = [each for each in check("fact", parse(content), "fact", new=True) if each.level == "error"]
-            row = rows[header["id"]]
-            if problems:
-                row |= {"verdict": "left", "why": f"{problems[0].field} {problems[0].message}", "id": ""}
-                continue
-            folder = month_folder(header["created"], entries, limit)
-            planned[folder] += 1
-            path = f"{folder}/{file_name(item.text, header['id'])}"
-            tx.write(path, content.encode(), ABSENT)
-            row["path"] = f"{store}/{path}"
-            if number < _NAMED:
-                tx.trailer("Ctx-Id", header["id"])
-    return tx.commit_id
+    for item, header in plan.news:
+        content = render(None, header, body=item.text.strip() + "\n")
+        problems = [each for each in check("fact", parse(content), "fact", new=True) if each.level == "error"]
+        row = rows[header["id"]]
+        if problems:
+            row |= {"verdict": "left", "why": f"{problems[0].field} {problems[0].message}", "id": ""}
+            continue
+        folder = month_folder(header["created"], entries, limit)
+        planned[folder] += 1
+        path = f"{folder}/{file_name(item.text, header['id'])}"
+        row["path"] = f"{store}/{path}"
+        yield path, header["id"], content.encode()
 
 
 def _row(verdict: str, why: str, text: str, origin: Item | Left) -> dict[str, Any]:
