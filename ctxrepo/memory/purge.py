@@ -17,7 +17,7 @@ from typing import Any
 
 from ctxrepo.asset.ids import is_id, matching, may_name_id
 from ctxrepo.errors import CtxError, NotFound, UsageFault
-from ctxrepo.memory import usage
+from ctxrepo.memory import spool, usage
 from ctxrepo.memory.sieve import FactSieve
 from ctxrepo.store import history, purge
 from ctxrepo.store.rewriting import Receipt
@@ -26,7 +26,7 @@ from ctxrepo.workspace.layout import TASKS, TEAM
 from ctxrepo.workspace.workspace import Workspace
 
 _LARGEST = 64_000_000
-_INDEX, _STORES, _STATE = "index", "stores", "state"
+_INDEX = "index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,13 @@ def _renew(index: Any) -> None:
 
 def _scrub(workspace: Workspace, sieve: FactSieve) -> _Scrubbed:
     """Takes the words out of what lies around on this machine; ids out of the usage log."""
-    layout, name = workspace.layout, workspace.memory_store
-    state = layout.state_dir(name)
+    name = workspace.memory_store
+    state = workspace.layout.state_dir(name)
     events = 0
     if any(os.path.exists(os.path.join(state, log)) for log in (usage.LOG, usage.OLDER)):
         events = usage.scrub(state, lambda ident: ident.upper() in sieve.ids)
     files = 0
-    for path in _local_files(layout.local, state):
+    for path in _local_files(workspace):
         files += _scrub_file(path, sieve)
     store = workspace.store(name)
     for untracked in store.git.run("ls-files", "--others", "-z").split(b"\0"):
@@ -161,17 +161,17 @@ def _scrub(workspace: Workspace, sieve: FactSieve) -> _Scrubbed:
     return _Scrubbed(files, events)
 
 
-def _local_files(local: str, state: str) -> Iterator[str]:
-    """Files of this machine's state that may hold a turn or a message: not other stores, not indexes, not locks."""
-    for folder, below, names in os.walk(local):
-        inside = os.path.relpath(folder, local).split(os.sep)[0]
-        if inside == _STATE and not (state.startswith(folder) or folder.startswith(state)):
-            below.clear()
-            continue
-        below[:] = [each for each in below if each not in (_STORES, _INDEX)]
-        for each in names:
-            if not each.endswith(".lock") and each not in ("lock", purge.INTENT, usage.LOG, usage.OLDER):
-                yield os.path.join(folder, each)
+def _local_files(workspace: Workspace) -> Iterator[str]:
+    """Files of this machine that may hold a turn or a message: no other user's or store's, no index, no lock."""
+    local = workspace.layout.local
+    top = [os.path.join(local, name) for name in os.listdir(local)]
+    yield from (path for path in top if os.path.isfile(path) and not path.endswith(".lock"))
+    own = (workspace.layout.state_dir(workspace.memory_store), spool.folder_of(local, workspace.user))
+    for folder, below, names in (found for each in own for found in os.walk(each)):
+        below[:] = [each for each in below if each != _INDEX]
+        for name in names:
+            if not name.endswith(".lock") and name not in ("lock", purge.INTENT, usage.LOG, usage.OLDER):
+                yield os.path.join(folder, name)
 
 
 def _scrub_file(path: str, sieve: FactSieve) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from ctxrepo.api import ContextRepository, open_workspace
 from ctxrepo.errors import NotFound, Refused, UsageFault
-from ctxrepo.memory import usage
+from ctxrepo.memory import spool, usage
 from ctxrepo.memory.purge import purge_facts
 from ctxrepo.memory.sieve import GONE, FactSieve
 from ctxrepo.workspace.setup import init_workspace
@@ -55,9 +55,9 @@ def test_gone_everywhere(repo: ContextRepository, words: str) -> None:
     (root / f"{fact['path'].removeprefix('memory/me/')}~").write_text(words, encoding="utf-8")
     state = repo.layout.state_dir("memory/me")
     usage.record(state, ids=[fact["id"], other["id"]], session="s")
-    spool = Path(repo.layout.local, "spool")
-    spool.mkdir()
-    (spool / "1.json").write_text(json.dumps({"messages": [{"role": "user", "content": f"note: {words}. Also tea."}]}))
+    turn = {"messages": [{"role": "user", "content": f"note: {words}. Also tea."}]}
+    waiting = Path(spool.put(repo.layout.local, "me", turn, agent="*", project="home"))
+    theirs = Path(spool.put(repo.layout.local, "me2", {"user": "somebody else's turn"}, agent="*", project="home"))
     Path(repo.layout.local, "hook-errors.log").write_text(f"ValueError: {words}\nother\n", encoding="utf-8")
     assert repo.recall(words)["results"]
     assert len(holding(repo, words)) > 4
@@ -71,7 +71,8 @@ def test_gone_everywhere(repo: ContextRepository, words: str) -> None:
     assert len(receipt["versions"]) == 2
     assert receipt["usage_events"] == 1
     assert [event["ctxrepo.record.ids"] for event in usage.read(state)] == [[other["id"]]]
-    assert "Also tea." in (spool / "1.json").read_text()
+    assert "Also tea." in waiting.read_text(encoding="utf-8")
+    assert "somebody else's turn" in theirs.read_text(encoding="utf-8")
     assert "- bought in 2019" in (root / "entities/spare-key.md").read_text(encoding="utf-8")
     assert GONE in repo.memory.show(quoting["id"])["text"]
     assert repo.memory.show(other["id"])["text"] == "The garden gate is painted green"
