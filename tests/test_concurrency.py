@@ -173,6 +173,7 @@ class Killer:
         self.acknowledged: set[str] = set()
         self.by_hand: dict[Path, str] = {}
         self.met = 0
+        self.left_locked = 0
         self.rounds = 0
 
     def round(self) -> None:
@@ -218,8 +219,14 @@ class Killer:
         self.met += met
 
     def person_commits(self) -> None:
-        """`git commit -a`, as soon as git's locks allow it; children that outlive a kill need a moment for theirs."""
-        assert eventually(lambda: not self.locks()), self.locks()
+        """`git commit -a`. A kill in the middle of moving the branch leaves its lock, to git as to us.
+
+        The next command of ctxrepo takes it away; git children that outlive a kill need a moment for theirs.
+        """
+        if not eventually(lambda: not self.locks(), 2):
+            self.left_locked += 1
+            assert self.live.run("sync", "--quiet").returncode == 0
+            assert self.locks() == []
         done = subprocess.run(
             ["git", "commit", "-qam", "a person"], cwd=self.live.mine(), capture_output=True, text=True
         )
@@ -281,5 +288,5 @@ def test_two_hundred_kills_lose_nothing(live: Live, capsys: pytest.CaptureFixtur
     with capsys.disabled():
         print(
             f"\n200 kills in {killer.rounds} rounds: {len(killer.acknowledged)} acknowledged facts and "
-            f"{len(killer.by_hand)} files by hand, none lost, no stale lock"
+            f"{len(killer.by_hand)} files by hand, none lost; {killer.left_locked} left a lock to the next command"
         )
