@@ -137,6 +137,8 @@ def list_(call: Call, kind: str | None, status: str | None, everything: bool, li
         ]
         if not rows:
             output.line("No facts." if everything else f"No facts that are {wanted}; --all shows every one.")
+            for note in found["notes"]:
+                output.note(note)
             return
         output.table(("id", "created", "kind", "status", "project", "text"), rows)
         if found["total"] > len(rows):

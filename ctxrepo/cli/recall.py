@@ -79,6 +79,8 @@ def print_hits(found: dict[str, Any]) -> None:
         output.table(("score", "relevance", "id", "kind", "created", "text"), rows)
     else:
         output.line("Nothing recalled.")
+        for note in found["notes"]:
+            output.note(note)
     if "left_out" in found:
         _print_reasons(found)
     elif "nearest" in found:

@@ -34,6 +34,7 @@ from ctxrepo.store.files import ABSENT
 from ctxrepo.store.tx import Tx
 from ctxrepo.text.names import confined
 from ctxrepo.workspace import naming
+from ctxrepo.workspace.health import losses
 from ctxrepo.workspace.workspace import ALL_AGENTS, Found, Workspace
 
 Fact = dict[str, Any]
@@ -126,6 +127,9 @@ class MemoryVerbs:
             status: only with this status; None for whatever status.
             project: only those that hold in this project, global ones included.
             limit: how many to return; `total` says how many there are.
+
+        Returns:
+            `results`, `total`, and `notes` on what is damaged when there is nothing.
         """
         agent = self._workspace.agent
         self._workspace.fresh(self._store)
@@ -137,7 +141,8 @@ class MemoryVerbs:
                 places=(project, EVERYWHERE) if project else (),
                 agents=() if agent == ALL_AGENTS else (agent, ALL_AGENTS),
             )
-        return {"results": [self._row(entry) for entry in rows[:limit]], "total": len(rows)}
+        notes = [] if rows else losses(self._workspace, self._store)
+        return {"results": [self._row(entry) for entry in rows[:limit]], "total": len(rows), "notes": notes}
 
     def show(self, ref: str) -> Fact:
         """One fact with everything its file holds; of a file that cannot be read, its text and `problem`, the reason.

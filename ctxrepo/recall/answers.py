@@ -20,6 +20,7 @@ from ctxrepo.index.place import IndexUnavailable
 from ctxrepo.index.reader import SERVED, Scope
 from ctxrepo.recall import engine
 from ctxrepo.text.analyzer import query_terms
+from ctxrepo.workspace.health import losses
 from ctxrepo.workspace.layout import TASKS, TEAM
 from ctxrepo.workspace.workspace import ALL_AGENTS, Workspace
 
@@ -55,7 +56,7 @@ def recall(
 
     Returns:
         `results`, best first, each with `relevance`, `score` and its `factors`; the `threshold` that held; and,
-        when nothing reached it, `nearest`: what came closest.
+        when nothing reached it, `nearest`, what came closest, and `notes` on what is damaged.
 
     Raises:
         UsageFault: an unknown class, or no words.
@@ -98,6 +99,8 @@ def _answer(
             left_out += [_outside(hit, scope) for hit in wide if hit["path"] not in inside]
     hits.sort(key=lambda hit: -hit["score"])
     result: dict[str, Any] = {"query": query, "threshold": least, "results": [_shown(hit) for hit in hits[:most]]}
+    if not hits:
+        result["notes"] = [note for store in stores for note in losses(workspace, store)]
     if too_weak and not hits:
         result["nearest"] = _shown(max(too_weak, key=lambda hit: hit["relevance"]))
     if explain:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ctxrepo.errors import CtxError
 from ctxrepo.index.heartbeat import watcher
+from ctxrepo.store import guards
 from ctxrepo.store.mend import diagnose, mend
 from ctxrepo.store.private import team_store
 from ctxrepo.store.store import Store
@@ -84,6 +85,13 @@ def status(workspace: Workspace) -> dict[str, Any]:
         "stores": stores,
         "attention": attention,
     }
+
+
+def losses(workspace: Workspace, name: str) -> list[str]:
+    """What an empty answer from a private store should say: its files are gone as a whole, which is no deletion."""
+    store = workspace.store(name)
+    loss = guards.lost_wholesale(store) if store.private else None
+    return [f"{loss.message} Run: ctxrepo doctor --fix"] if loss is not None else []
 
 
 def doctor(workspace: Workspace, *, fix: bool = False) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from ctxrepo.workspace.identity import project_identity
 from ctxrepo.workspace.layout import MARKER, TASKS, TEAM, Layout, current_folder, find_root, memory_of
 
 ALL_AGENTS = "*"
+VARIABLE = "CTXREPO_WORKSPACE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,11 +320,16 @@ def locate(path: str | os.PathLike[str] | None) -> Layout:
         NotFound: there is none.
         Invalid: its path is no text; git, JSON and the search index all need one.
     """
-    start = os.fspath(path) if path is not None else os.environ.get("CTXREPO_WORKSPACE") or current_folder()
+    start = os.fspath(path) if path is not None else os.environ.get(VARIABLE) or current_folder()
     root = find_root(start)
     layout = Layout.of(root) if root else None
     if layout is None:
-        raise NotFound(f"There is no workspace at or above {start}.", hint="ctxrepo init DIR --user NAME")
+        if os.path.isfile(os.path.join(start, MARKER)):
+            raise NotFound(f"{start} holds plain files and is not a workspace yet.", hint=f"ctxrepo init {start}")
+        raise NotFound(
+            f"There is no workspace at or above {start}.",
+            hint=f"name it with --workspace DIR or {VARIABLE}, or make one: ctxrepo init DIR --user NAME",
+        )
     try:
         layout.root.encode()
     except UnicodeEncodeError:

@@ -47,10 +47,15 @@ def test_init_refuses_with_a_hint(ctx: Command, tmp_path: Path) -> None:
 
 def test_a_command_outside_of_any_workspace_says_how_to_name_one(ctx: Command, tmp_path: Path) -> None:
     """Exit code 3."""
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain/ctxrepo.yaml").touch()
     came = ctx("memory", "list", cwd=tmp_path, code=3)
+    plain = ctx("memory", "list", cwd=tmp_path / "plain", code=3)
 
-    assert "workspace" in came.err
-    assert came.hint
+    assert f"There is no workspace at or above {tmp_path}." in came.err
+    assert "--workspace DIR" in came.hint
+    assert "holds plain files and is not a workspace yet" in plain.err
+    assert plain.hint == f"ctxrepo init {tmp_path}/plain"
 
 
 def test_status_names_unsaved_edits(ctx: Command, team: Path) -> None:
@@ -120,6 +125,8 @@ def test_doctor_finds_and_repairs(ctx: Command, team: Path) -> None:
     fact = ctx.json("memory", "add", "precious")
     assert ctx("doctor").out == "Everything is in order.\n"
     shutil.rmtree(team / "memory")
+    for reading in (("memory", "list"), ("recall", "precious"), ("memory", "search", "precious")):
+        assert ctx(*reading).err == "The folder memory/me is gone. Run: ctxrepo doctor --fix\n"
     found = ctx("doctor", code=1)
 
     assert "found: The folder memory/me is gone." in found.out

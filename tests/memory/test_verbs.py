@@ -189,7 +189,7 @@ def test_a_list_is_filtered_and_newest_first(repo: ContextRepository) -> None:
     assert titles(kind="rule") == ["one"]
     assert titles(status="forgotten") == ["four"]
     assert titles(project="github.com/acme/web") == ["three", "two"]
-    assert repo.memory.list(limit=1) == {"results": [repo.memory.list()["results"][0]], "total": 3}
+    assert repo.memory.list(limit=1) == {"results": [repo.memory.list()["results"][0]], "total": 3, "notes": []}
     assert set(repo.memory.list()["results"][0]) >= {"id", "class", "path", "title", "status"}
     assert repo.memory.list()["results"][0]["id"] == three["id"]
 

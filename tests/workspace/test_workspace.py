@@ -57,7 +57,8 @@ class TestOpening:
         """No workspace there: exit 3 and the command that makes one."""
         with pytest.raises(NotFound, match="no workspace") as caught:
             open_workspace(tmp_path)
-        assert (caught.value.exit_code, caught.value.hint) == (3, "ctxrepo init DIR --user NAME")
+        assert caught.value.exit_code == 3
+        assert "ctxrepo init DIR --user NAME" in str(caught.value.hint)
 
     def test_a_settings_file_further_down_makes_no_workspace(self, live: Live) -> None:
         """Somebody's document folder with a `ctxrepo.yaml` in it is still a folder of this workspace."""
