@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ctxrepo.errors import NotFound, UsageFault
-from ctxrepo.memory.verbs import MemoryVerbs
+from ctxrepo.memory import spool
+from ctxrepo.memory.memory import Memory
 from ctxrepo.recall import answers
 from ctxrepo.text.names import confined
 from ctxrepo.workspace import checking, health, history
@@ -30,9 +31,9 @@ class ContextRepository(Workspace):
     """An open workspace with every verb; made by `open_workspace`."""
 
     @property
-    def memory(self) -> MemoryVerbs:
+    def memory(self) -> Memory:
         """The private memory of this user."""
-        return MemoryVerbs(self)
+        return Memory(self)
 
     def __enter__(self) -> Self:
         return self
@@ -53,12 +54,21 @@ class ContextRepository(Workspace):
         )
 
     def sync_all(self, progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
-        """Brings every index up to date and commits hand edits of private stores. See `health.sync_all`."""
-        return health.sync_all(self, progress)
+        """Brings every index up to date, commits hand edits, and has waiting turns captured. See `health.sync_all`."""
+        done = health.sync_all(self, progress)
+        if spool.waiting(self.layout.local, self.user):
+            from ctxrepo.memory.housework import start_worker
+
+            start_worker(self.layout, self.user)
+        return done
 
     def status(self) -> dict[str, Any]:
         """Whose workspace this is, what it holds and what waits for attention. See `health.status`."""
-        return health.status(self)
+        found = health.status(self)
+        local = self.layout.local
+        found["waiting_turns"] = len(spool.waiting(local, self.user))
+        found["attention"] += [f"{path} was not captured: {reason}" for path, reason in spool.failed(local, self.user)]
+        return found
 
     def doctor(self, *, fix: bool = False) -> dict[str, Any]:
         """What is damaged, and mends it when told to. See `health.doctor`."""
@@ -86,9 +96,10 @@ class ContextRepository(Workspace):
 
     def watch(self, *, poll: bool = False, say: Callable[[str], None] = lambda _: None) -> None:
         """Keeps the indexes fresh until interrupted. See `ctxrepo.watch.keeping.keep_fresh`."""
+        from ctxrepo.memory.housework import Steward
         from ctxrepo.watch.keeping import keep_fresh
 
-        keep_fresh(self, poll=poll, say=say)
+        keep_fresh(self, poll=poll, say=say, on_tick=Steward(self).tick)
 
 
 def open_workspace(

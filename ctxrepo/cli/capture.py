@@ -31,11 +31,9 @@ def capture(call: Call, file: Any, session: str | None, dry_run: bool) -> None:
 
     Example: echo '{"user": "我对辣菜过敏。", "assistant": "好的。"}' | ctxrepo memory capture
     """
-    from ctxrepo.memory.capture import Capture
-
     data = file.read().decode("utf-8", "replace")
     with call.open() as repo:
-        found = Capture(repo).capture(data, session=session, dry_run=dry_run)
+        found = repo.memory.capture(data, session=session, dry_run=dry_run)
     call.emit(found, lambda: _print_captured(found, dry_run))
 
 

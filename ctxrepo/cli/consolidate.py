@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from ctxrepo.cli import output
@@ -18,7 +16,7 @@ def register(root: click.Group) -> None:
     """Adds the commands to the group `memory`, which is there already."""
     memory = root.commands["memory"]
     if isinstance(memory, click.Group):
-        for command in (consolidate, forget, graph, recommend):
+        for command in (consolidate, forget, graph, recommend, work):
             memory.add_command(command)
 
 
@@ -30,10 +28,8 @@ def consolidate(call: Call, dry_run: bool) -> None:
 
     Example: ctxrepo memory consolidate --dry-run
     """
-    from ctxrepo.memory.consolidate import consolidate as run
-
     with call.open() as repo:
-        found = run(repo, dry_run=dry_run)
+        found = repo.memory.consolidate(dry_run=dry_run)
 
     def text() -> None:
         for decision in found["decisions"][:_SHOWN]:
@@ -51,6 +47,26 @@ def consolidate(call: Call, dry_run: bool) -> None:
     call.emit(found, text)
 
 
+@click.command("work", cls=Command)
+@pass_call
+def work(call: Call) -> None:
+    """Capture what hooks have left in the spool, and consolidate if the night's run is due.
+
+    The watcher and `ctxrepo sync` start this by themselves.
+    """
+    from ctxrepo.memory.housework import work as run
+
+    with call.open() as repo:
+        found = run(repo)
+
+    def text() -> None:
+        output.line(f"{_many(found['captured'], 'waiting turn')} captured, {found['given_up']} given up.")
+        if found["consolidated"]:
+            output.line(f"Consolidated {found['consolidated']['facts']} facts.")
+
+    call.emit(found, text)
+
+
 @click.command("forget", cls=Command)
 @click.option("--dry-run", is_flag=True, help="Tell what would be forgotten, write nothing.")
 @pass_call
@@ -59,10 +75,8 @@ def forget(call: Call, dry_run: bool) -> None:
 
     Example: ctxrepo memory forget --dry-run
     """
-    from ctxrepo.memory.forget import forget as run
-
     with call.open() as repo:
-        found = run(repo, dry_run=dry_run)
+        found = repo.memory.forget(dry_run=dry_run)
 
     def text() -> None:
         for row in found["results"]:
@@ -89,11 +103,9 @@ def graph(call: Call, entity: str | None, depth: int, form: str, limit: int) -> 
     Example: ctxrepo memory graph --entity 辣菜 --format svg > graph.svg
     """
     from ctxrepo.memory import graph as graphs
-    from ctxrepo.memory.held import read_all
 
     with call.open() as repo:
-        aliases = graphs.alias_names(read_all(repo, "entities", "entity"))
-        found = graphs.graph(read_all(repo), entity=entity, depth=depth, limit=limit, aliases=aliases)
+        found = graphs.of_workspace(repo, entity=entity, depth=depth, limit=limit)
     call.emit(graphs.as_data(found), lambda: output.line(graphs.render(found, form).rstrip("\n")))
 
 
@@ -106,21 +118,17 @@ def recommend(call: Call, limit: int, least: float) -> None:
 
     Example: ctxrepo memory recommend --limit 5
     """
-    from ctxrepo.memory.held import read_all
-    from ctxrepo.memory.recommend import as_row, recommended
-
     with call.open() as repo:
-        facts = read_all(repo)
-        found = recommended(facts, at=repo.clock(), least=least, limit=limit)
-        rows: list[Any] = [as_row(repo.memory_store, each) for each in found]
+        found = repo.memory.recommend(limit=limit, least=least)
+    rows = found["results"]
 
     def text() -> None:
         for row in rows:
             output.line(f"{row['value']:.2f}  {row['id'][-6:].lower()}  {_short(row['text'])}")
             output.line(f"      {'; '.join(row['reasons'])}")
-        output.line(f"{len(rows)} of {len(facts)} facts are worth a look.")
+        output.line(f"{len(rows)} of {found['facts']} facts are worth a look.")
 
-    call.emit({"results": rows}, text)
+    call.emit(found, text)
 
 
 def _many(count: int, noun: str) -> str:

@@ -152,7 +152,7 @@ class TopGroup(Group):
 
     sections: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Begin": ("init", "demo", "status", "connect", "disconnect", "hook"),
-        "Remember and recall": ("memory", "recall"),
+        "Remember and recall": ("memory", "recall", "import"),
         "What happened": ("log", "show", "why", "undo"),
         "Upkeep": ("check", "doctor", "sync", "watch"),
     }
@@ -166,9 +166,9 @@ def ctxrepo() -> None:
 
 def run(arguments: list[str]) -> int:
     """Runs the command line and returns the exit code."""
-    from ctxrepo.cli import agents, history, memory, recall, workspace
+    from ctxrepo.cli import agents, capture, consolidate, history, importing, memory, recall, workspace
 
-    for module in (workspace, memory, recall, history, agents):
+    for module in (workspace, memory, capture, consolidate, importing, recall, history, agents):
         module.register(ctxrepo)
     output.prepare()
     call = Call(arguments)

@@ -326,7 +326,7 @@ class _Run:
             now=_stamp(turn.time, self._now),
             project=self._project(one),
             agent=workspace.agent,
-            source=_source(workspace),
+            source=f"{_source(workspace)} via {one.by}" if one.by else _source(workspace),
             extra={
                 "importance": one.importance,
                 "confidence": one.confidence,

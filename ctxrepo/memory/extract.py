@@ -51,6 +51,8 @@ class Extracted(NamedTuple):
     reason: str | None
     quote: str
     """The words of the turn that say so."""
+    by: str = ""
+    """The language model that proposed it; "" for the rules."""
 
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")

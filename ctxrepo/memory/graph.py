@@ -17,7 +17,8 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ctxrepo.errors import NotFound
-from ctxrepo.memory.held import Held
+from ctxrepo.memory.held import Held, read_all
+from ctxrepo.workspace.workspace import Workspace
 
 FORMATS = ("mermaid", "dot", "json", "svg")
 MOST = 80
@@ -102,6 +103,12 @@ def alias_names(pages: Iterable[Held]) -> dict[str, str]:
         for title in page.lines("title")[:1]
         for alias in (title, *page.lines("aliases"))
     }
+
+
+def of_workspace(workspace: Workspace, *, entity: str | None = None, depth: int = 1, limit: int = MOST) -> Graph:
+    """The graph of a workspace's user; other names of a thing count as the thing."""
+    aliases = alias_names(read_all(workspace, "entities", "entity"))
+    return graph(read_all(workspace), entity=entity, depth=depth, limit=limit, aliases=aliases)
 
 
 def render(found: Graph, form: str) -> str:

@@ -14,14 +14,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from ctxrepo.errors import Invalid
-from ctxrepo.memory import spool
-from ctxrepo.memory.capture import Capture
-from ctxrepo.memory.consolidate import consolidate
+from ctxrepo.memory import sessions, spool
+from ctxrepo.memory.memory import Memory
 from ctxrepo.workspace.layout import Layout, memory_of
 from ctxrepo.workspace.workspace import Workspace
 
@@ -52,7 +51,7 @@ def is_due(now: datetime, last: float | None, at: str) -> bool:
     return last < moment.timestamp()
 
 
-def work(workspace: Workspace, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def work(workspace: Workspace) -> dict[str, Any]:
     """Works off the spool of the workspace's user, then consolidates if the night's run is due."""
     local = workspace.layout.local
     captured, given_up = spool.work_off(local, workspace.user, lambda entry: _capture(workspace, entry))
@@ -64,7 +63,8 @@ def work(workspace: Workspace, say: Callable[[str], None] = lambda _: None) -> d
         _note(record, now)
     elif is_due(datetime.fromtimestamp(now).astimezone(), last, str(workspace.settings["memory.nightly"])):
         _note(record, now)
-        result["consolidated"] = consolidate(workspace, say=say)
+        sessions.sweep(local, now)
+        result["consolidated"] = Memory(workspace).consolidate()
     return result
 
 
@@ -78,7 +78,7 @@ def _capture(workspace: Workspace, entry: Mapping[str, Any]) -> None:
         clock=workspace.clock,
         random=workspace.random,
     ) as own:
-        Capture(own).capture(json.dumps(entry["turn"], ensure_ascii=False))
+        Memory(own).capture(entry["turn"])
 
 
 class Steward:

@@ -24,7 +24,7 @@ from datetime import datetime
 from functools import partial
 
 from ctxrepo.errors import Conflict, CtxError, Refused
-from ctxrepo.store import fastimport, files, guards, operation, refs, snapshot
+from ctxrepo.store import fastimport, files, guards, operation, purge, refs, snapshot
 from ctxrepo.store.fastimport import Signature, message, one_line
 from ctxrepo.store.files import Change
 from ctxrepo.store.git import Git, pathspecs
@@ -186,6 +186,7 @@ class Store:
     def recover_under_lock(self) -> list[str]:
         """Like `recover`, for a caller that holds the lock already."""
         os.makedirs(self.state_dir, exist_ok=True)
+        purge.finish_interrupted(self)
         paths = operation.finish_interrupted(self)
         if paths:
             self.announce(paths)

@@ -1,0 +1,127 @@
+"""What a language model adds to the rules, if the user has chosen one: facts of a turn, and a verdict on a pair.
+
+The model proposes, the same gates as everywhere decide: a fact that no quotation from the turn supports is
+dropped, the owner's rules, secrets and comparison follow as for the rules' own facts.  What fails or answers
+in another shape changes nothing; the rules have already said what they can, and the failure is reported once.
+It is never asked while a store is locked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from ctxrepo.asset.kinds import FACT_KINDS
+from ctxrepo.llm.choice import chosen_model
+from ctxrepo.llm.model import KEEP_LANGUAGE, Model, ModelFailed, data
+from ctxrepo.memory.capture import Propose
+from ctxrepo.memory.extract import EVERYWHERE, PROJECT, Extracted
+from ctxrepo.memory.planning import Judge
+from ctxrepo.memory.transcript import Turn
+from ctxrepo.workspace.workspace import Workspace
+
+MOST_FACTS = 8  # of one turn
+RELATIONS = ("duplicate", "supersede", "invalidate", "conflict", "distinct")
+
+_FACTS = {
+    "type": "object",
+    "properties": {
+        "facts": {
+            "type": "array",
+            "maxItems": MOST_FACTS,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "kind": {"type": "string", "enum": list(FACT_KINDS)},
+                    "text": {"type": "string", "minLength": 2, "maxLength": 600},
+                    "quote": {"type": "string", "minLength": 2, "maxLength": 600},
+                    "entities": {"type": "array", "maxItems": 8, "items": {"type": "string", "maxLength": 80}},
+                    "importance": {"type": "number", "minimum": 0, "maximum": 1},
+                    "about_person": {"type": "boolean"},
+                },
+                "required": ["kind", "text", "quote", "entities", "importance", "about_person"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["facts"],
+    "additionalProperties": False,
+}
+_EXTRACT = (
+    "You decide what an assistant should remember of one turn of a conversation. Only two things count: a clear"
+    " conclusion, decision, preference or standing instruction of the user, and a correction by the user. Questions,"
+    " greetings, thanks, wishes for now, computations, pasted text and what only the assistant said are nothing; most"
+    " turns hold nothing, then `facts` is empty. `text` is one self-contained sentence in the user's words, `quote` the"
+    " exact words of the turn that say so, `about_person` whether it holds wherever the user works. " + KEEP_LANGUAGE
+)
+_RELATION = {
+    "type": "object",
+    "properties": {"relation": {"type": "string", "enum": [*RELATIONS, "unsure"]}},
+    "required": ["relation"],
+    "additionalProperties": False,
+}
+_COMPARE = (
+    "You compare two notes about the same user, the first older. Answer `duplicate` when they say the same, `supersede`"
+    " when the second says that what the first says has changed, `invalidate` when it says that the first was never"
+    " true, `conflict` when they cannot both hold and neither says why, `distinct` when both can hold, else `unsure`."
+)
+
+
+def model_of(workspace: Workspace) -> Model | None:
+    """The language model that the workspace's user has chosen, if any.
+
+    Raises:
+        UsageFault: half a choice.
+    """
+    return chosen_model(workspace.settings, os.environ)
+
+
+def propose(model: Model, say: Callable[[str], None] = lambda _: None) -> Propose:
+    """How `capture` asks a model for the facts of a turn; a failed answer is told to `say` and gives none."""
+
+    def ask(turn: Turn, today: date) -> list[Extracted]:
+        words = f"user: {turn.user}\n\nassistant: {turn.assistant}"
+        told = f"Today is {today.isoformat()}.\n{data(words, 'the turn')}"
+        try:
+            answer = model.ask_json(told, _FACTS, system=_EXTRACT, name="facts")
+        except ModelFailed as fault:
+            say(fault.message)
+            return []
+        return [_extracted(row, model.name) for row in answer["facts"]]
+
+    return ask
+
+
+def judge(model: Model, say: Callable[[str], None] = lambda _: None) -> Judge:
+    """How consolidation asks a model about two facts that the rules leave open."""
+
+    def ask(old: str, new: str) -> str | None:
+        told = f"{data(old, 'the first note')}\n\n{data(new, 'the second note')}"
+        try:
+            answer = model.ask_json(told, _RELATION, system=_COMPARE, name="relation")
+        except ModelFailed as fault:
+            say(fault.message)
+            return None
+        relation = str(answer["relation"])
+        return relation if relation in RELATIONS else None
+
+    return ask
+
+
+def _extracted(row: dict[str, Any], by: str) -> Extracted:
+    return Extracted(
+        kind=row["kind"],
+        text=row["text"].strip(),
+        entities=tuple(row["entities"]),
+        relations=(),
+        importance=row["importance"],
+        confidence=0.6,
+        project_scope=EVERYWHERE if row["about_person"] else PROJECT,
+        valid_from=None,
+        valid_until=None,
+        reason=None,
+        quote=row["quote"],
+        by=by,
+    )
