@@ -56,7 +56,7 @@ class ContextRepository(Workspace):
     def sync_all(self, progress: Callable[[str, int, int], None] | None = None) -> dict[str, Any]:
         """Brings every index up to date, commits hand edits, and has waiting turns captured. See `health.sync_all`."""
         done = health.sync_all(self, progress)
-        if spool.waiting(self.layout.local, self.user):
+        if os.environ.get("CTXREPO_BACKGROUND") != "off" and spool.waiting(self.layout.local, self.user):
             from ctxrepo.memory.housework import start_worker
 
             start_worker(self.layout, self.user)

@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,6 +27,8 @@ from ctxrepo.workspace.workspace import Workspace
 
 OFF = "off"
 _RECORD = "nightly.json"
+_NIGHT = "the night's run"
+_PAUSE = 60.0  # seconds until a worker is started again for what the last one has left
 
 
 def is_due(now: datetime, last: float | None, at: str) -> bool:
@@ -84,6 +87,9 @@ def _capture(workspace: Workspace, entry: Mapping[str, Any]) -> None:
 class Steward:
     """Starts workers when there is work; kept by a watcher for as long as it runs.
 
+    Work that a worker has left undone, because it cannot start or another one is at it, is no reason to start
+    one every second.
+
     Args:
         workspace: as opened by whoever started the watcher; every user of this machine is served.
     """
@@ -91,6 +97,7 @@ class Steward:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: dict[str, tuple[str, float]] = {}
 
     def tick(self) -> None:
         """Looks for work of every user; returns at once."""
@@ -98,17 +105,25 @@ class Steward:
             worker = self._workers.get(user)
             if worker is not None and worker.poll() is None:
                 continue
-            if self._has_work(user):
+            work, now = self._work_of(user), time.monotonic()
+            before, at = self._started.get(user, ("", now))
+            if work and (work != before or now - at > _PAUSE):
+                self._started[user] = work, now
                 self._workers[user] = start_worker(self._workspace.layout, user)
 
-    def _has_work(self, user: str) -> bool:
+    def _work_of(self, user: str) -> str:
+        """The next thing that is to be done for a user, empty for none."""
         workspace = self._workspace
-        if spool.waiting(workspace.layout.local, user):
-            return True
+        waiting = spool.waiting(workspace.layout.local, user)
+        if waiting:
+            return waiting[0]
         now = datetime.fromtimestamp(workspace.clock()).astimezone()
         last = _last_run(_record_path(workspace.layout, user))
         at = str(workspace.settings["memory.nightly"])
-        return at != OFF and (last is None or is_due(now, last, at))
+        try:
+            return _NIGHT if at != OFF and (last is None or is_due(now, last, at)) else ""
+        except Invalid:
+            return ""
 
 
 def start_worker(layout: Layout, user: str) -> subprocess.Popen[bytes]:
