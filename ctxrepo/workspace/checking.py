@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from ctxrepo.asset.check import Problem, check, unreadable
@@ -27,6 +26,8 @@ from ctxrepo.workspace.layout import MARKER, MEMORY, TASKS, Layout, current_fold
 
 _NAMED = {"knowledge": "knowledge base", "skills": "skill", MEMORY: "user", TASKS: "task"}
 _TEAM_PLACES = (MARKER, "access.yaml", "knowledge", "skills")
+_SYMLINK, _SUBMODULE = "120000", "160000"
+_LINK = "This is a symbolic link; links are not followed."
 _PRIVATE = "lies in a private folder, which the team's repository must not hold; `ctxrepo doctor --fix` takes it out."
 
 
@@ -59,10 +60,12 @@ def check_workspace(
         raise UsageFault("Paths, --staged and --range exclude each other.", hint="ctxrepo check --staged")
     if staged or between is not None:
         git = team_store(layout.root, layout.git_dir).git
-        contents = dict(_staged(git, layout) if between is None else _between(git, between))
+        changed = _staged(git, layout) if between is None else _between(git, between)
         ids: dict[str, str] = {}
-        found = [problem for path, data in contents.items() for problem in _of_file(path, data, ids, new=True)]
-        return _report(found, len(contents))
+        found = [Problem(path, 1, "", _LINK, "error") for path, data in changed if data is None]
+        for path, data in changed:
+            found += _of_file(path, data, ids, new=True) if data is not None else []
+        return _report(found, len(changed))
     return _of_tree(layout, user, paths)
 
 
@@ -85,7 +88,7 @@ def _of_tree(layout: Layout, user: str | None, paths: Sequence[str]) -> dict[str
     found: list[Problem] = []
     checked = 0
     for path, full in _files(layout, places):
-        found += _of_disk(path, full, ids)
+        found += [Problem(path, 1, "", _LINK, "error")] if os.path.islink(full) else _of_disk(path, full, ids)
         checked += 1
     if not chosen:
         found += _of_names(layout, user)
@@ -100,17 +103,19 @@ def _inside(layout: Layout, path: str) -> str:
     Raises:
         NotFound: there is nothing there. UsageFault: it lies outside.
     """
-    there = False
+    outside = False
     for base in (current_folder(), layout.root, layout.private_root):
         full = os.path.join(base, path)
+        if not os.path.lexists(full):
+            continue
+        folder, name = os.path.split(os.path.abspath(full))
+        real = os.path.join(os.path.realpath(folder), name)
         for root in (layout.root, layout.private_root):
-            relative = os.path.relpath(os.path.realpath(full), os.path.realpath(root)).replace(os.sep, "/")
-            outside = relative == ".." or relative.startswith("../")
-            if os.path.lexists(full):
-                if not outside:
-                    return "" if relative == "." else relative
-                there = True
-    if there:
+            relative = os.path.relpath(real, os.path.realpath(root)).replace(os.sep, "/")
+            if relative != ".." and not relative.startswith("../"):
+                return "" if relative == "." else relative
+        outside = True
+    if outside:
         raise UsageFault(f"{path} is not in the workspace {layout.root}.", hint="ctxrepo check")
     raise NotFound(f"There is no file or folder {path}.", hint="ctxrepo check")
 
@@ -122,20 +127,21 @@ def _place(layout: Layout, path: str) -> str:
 
 
 def _files(layout: Layout, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """(path in the workspace, path on disk) of every asset at or below `paths`; links are not followed."""
+    """(path in the workspace, path on disk) of every asset at or below `paths`, and of every link in their way."""
     for path in dict.fromkeys(paths):
         full = _place(layout, path) if path else layout.root
-        if os.path.isfile(full):
-            if kind_of(path) is not None:
+        if os.path.islink(full) or os.path.isfile(full):
+            if os.path.islink(full) or kind_of(path) is not None:
                 yield path, full
             continue
         for here, folders, names in os.walk(full):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
+            below = [name for name in folders if os.path.islink(os.path.join(here, name))]
+            for name in [*below, *sorted(names)]:
                 file = os.path.join(here, name)
                 inner = os.path.relpath(file, full).replace(os.sep, "/")
                 whole = f"{path}/{inner}" if path else inner
-                if kind_of(whole) is not None and not os.path.islink(file):
+                if kind_of(whole) is not None or (name in below and kind_of(f"{whole}/x/x.md") is not None):
                     yield whole, file
 
 
@@ -195,12 +201,9 @@ def _of_names(layout: Layout, user: str | None) -> list[Problem]:
     return found
 
 
-def _staged(git: Git, layout: Layout) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of every asset that the index holds otherwise than HEAD."""
-    env = _index_of_hook(layout)
-    listing = git.run("diff", "--cached", "--name-only", "-z", "--no-renames", "--diff-filter=d", env=env)
-    for path in _concerned(listing):
-        yield path, git.run("cat-file", "blob", f":{path}", env=env)
+def _staged(git: Git, layout: Layout) -> list[tuple[str, bytes | None]]:
+    """(path, content) of every asset that the index holds otherwise than HEAD; None for a link."""
+    return _changed(git, "--cached", env=_index_of_hook(layout))
 
 
 def _index_of_hook(layout: Layout) -> Mapping[str, str]:
@@ -213,22 +216,39 @@ def _index_of_hook(layout: Layout) -> Mapping[str, str]:
     return {"GIT_INDEX_FILE": full} if ours else {}
 
 
-def _between(git: Git, between: str) -> Iterator[tuple[str, bytes]]:
-    """(path, content) of every asset that the commits `A...B`, or `A..B`, changed, as B holds it."""
+def _between(git: Git, between: str) -> list[tuple[str, bytes | None]]:
+    """(path, content) of every asset that the commits `A...B`, or `A..B`, changed, as B holds it; None for a link."""
     start, _, end = between.partition("...") if "..." in between else between.partition("..")
     if not start or not end or start.startswith("-") or end.startswith("-"):
         raise UsageFault(f"{between!r} is no range of commits.", hint="ctxrepo check --range origin/main...HEAD")
     try:
-        listing = git.run("diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", f"{start}...{end}", "--")
+        return _changed(git, f"{start}...{end}")
     except GitFailed as fault:
         raise NotFound(f"git knows no range {between}: {fault.message}", hint="git log --oneline") from None
-    for path in _concerned(listing):
-        with suppress(GitFailed):  # a submodule has no content
-            yield path, git.run("cat-file", "blob", f"{end}:{path}")
 
 
-def _concerned(listing: bytes) -> Iterator[str]:
-    for raw in listing.split(b"\0"):
+def _changed(git: Git, what: str, env: Mapping[str, str] | None = None) -> list[tuple[str, bytes | None]]:
+    """(path, new content) of the assets, and of the private paths, among the files that differ."""
+    listing = git.run("diff", "--raw", "--no-abbrev", "-z", "--no-renames", "--diff-filter=d", what, "--", env=env)
+    words = listing.split(b"\0")
+    found: list[tuple[str, str]] = []
+    links: set[str] = set()
+    for about, raw in zip(words[::2], words[1::2], strict=False):
+        _, mode, _, blob, _ = about.decode("ascii").split()
         path = os.fsdecode(raw)
-        if path and (kind_of(path) is not None or claims_private(path)):
-            yield path
+        if mode != _SUBMODULE and (kind_of(path) is not None or claims_private(path)):
+            found.append((path, blob))
+            links |= {path} if mode == _SYMLINK else set()
+    contents = _blobs(git, [blob for _, blob in found])
+    return [(path, None if path in links else data) for (path, _), data in zip(found, contents, strict=True)]
+
+
+def _blobs(git: Git, ids: Sequence[str]) -> Iterator[bytes]:
+    """The contents of blobs, in order, read by one process."""
+    out = git.run("cat-file", "--batch", data="".join(f"{blob}\n" for blob in ids).encode()) if ids else b""
+    at = 0
+    for _ in ids:
+        end = out.index(b"\n", at)
+        size = int(out[at:end].split()[-1])
+        yield out[end + 1 : end + 1 + size]
+        at = end + size + 2
