@@ -10,7 +10,7 @@ from __future__ import annotations
 import click
 
 from ctxrepo.cli import output
-from ctxrepo.cli.main import Call, Choice, Command, pass_call
+from ctxrepo.cli.call import Call, Choice, Command, pass_call
 from ctxrepo.hooks.connect import HOSTS, Change
 
 SCOPES = ("local", "project", "user")

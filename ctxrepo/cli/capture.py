@@ -8,7 +8,7 @@ import click
 
 from ctxrepo.asset.kinds import FACT_KINDS
 from ctxrepo.cli import output
-from ctxrepo.cli.main import Call, Choice, Command, Group, pass_call
+from ctxrepo.cli.call import Call, Choice, Command, Group, pass_call
 
 
 def register(root: click.Group) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from ctxrepo.cli import output
-from ctxrepo.cli.history import SHORT
-from ctxrepo.cli.main import Call, Choice, Command, pass_call
+from ctxrepo.cli.call import Call, Choice, Command, pass_call
 from ctxrepo.memory.graph import FORMATS
 
 _SHOWN = 30
+_WIDTH = 90
 
 
 def register(root: click.Group) -> None:
@@ -35,14 +35,14 @@ def consolidate(call: Call, dry_run: bool) -> None:
         for decision in found["decisions"][:_SHOWN]:
             output.line(f"{decision['sort']}: {decision['why']}")
             for ident, words in zip(decision["ids"], decision["texts"], strict=True):
-                output.line(f"  {ident[-6:].lower()}  {_short(words)}")
+                output.line(f"  {ident[-6:].lower()}  {output.shortened(words, _WIDTH)}")
         if len(found["decisions"]) > _SHOWN:
             output.note(f"{len(found['decisions']) - _SHOWN} more: use `--json` to see them all.")
         counts = ", ".join(f"{count} {sort}" for sort, count in found["counts"].items()) or "nothing to do"
-        output.line(f"{found['facts']} facts: {counts}; {_many(len(found['pages']), 'entity page')}.")
+        output.line(f"{found['facts']} facts: {counts}; {output.counted(len(found['pages']), 'entity page')}.")
         if found["left"]:
             output.note(f"{len(found['left'])} files were changed meanwhile and are left for the next run.")
-        _undo_hint(found["commit"])
+        output.undo_hint(found["commit"])
 
     call.emit(found, text)
 
@@ -60,7 +60,7 @@ def work(call: Call) -> None:
         found = run(repo)
 
     def text() -> None:
-        output.line(f"{_many(found['captured'], 'waiting turn')} captured, {found['given_up']} given up.")
+        output.line(f"{output.counted(found['captured'], 'waiting turn')} captured, {found['given_up']} given up.")
         if found["consolidated"]:
             output.line(f"Consolidated {found['consolidated']['facts']} facts.")
 
@@ -80,11 +80,11 @@ def forget(call: Call, dry_run: bool) -> None:
 
     def text() -> None:
         for row in found["results"]:
-            output.line(f"{row['id'][-6:].lower()}  {_short(row['text'])}")
+            output.line(f"{row['id'][-6:].lower()}  {output.shortened(row['text'], _WIDTH)}")
             output.line(f"  {row['why']}")
         verb = "would be forgotten" if dry_run else "forgotten"
-        output.line(f"{_many(len(found['results']), 'fact')} {verb}.")
-        _undo_hint(found["commit"])
+        output.line(f"{output.counted(len(found['results']), 'fact')} {verb}.")
+        output.undo_hint(found["commit"])
 
     call.emit(found, text)
 
@@ -124,22 +124,8 @@ def recommend(call: Call, limit: int, least: float) -> None:
 
     def text() -> None:
         for row in rows:
-            output.line(f"{row['value']:.2f}  {row['id'][-6:].lower()}  {_short(row['text'])}")
+            output.line(f"{row['value']:.2f}  {row['id'][-6:].lower()}  {output.shortened(row['text'], _WIDTH)}")
             output.line(f"      {'; '.join(row['reasons'])}")
         output.line(f"{len(rows)} of {found['facts']} facts are worth a look.")
 
     call.emit(found, text)
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _short(text: str, size: int = 90) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= size else words[: size - 1] + "…"
-
-
-def _undo_hint(commit: str | None) -> None:
-    if commit:
-        output.line(f"Undo with: ctxrepo undo {commit[:SHORT]}")

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ from ctxrepo.workspace.setup import init_workspace
 
 PROJECT = "github.com/lantern-tea/billing"
 PROMPT = "周五聚餐能点辣菜吗"
+
+
+Run = Callable[[list[str]], int]
 
 
 class Step(NamedTuple):
@@ -81,13 +84,19 @@ def make_live(directory: Path, user: str) -> list[str]:
     return users
 
 
-def run_demo(directory: str | None, user: str, *, as_json: bool = False) -> None:
-    """Makes the live copy and runs the main job on it, printing each command and its answer."""
+def run_demo(directory: str | None, user: str, run: Run, *, as_json: bool = False) -> None:
+    """Makes the live copy and runs the main job on it, printing each command and its answer.
+
+    Args:
+        run: runs a command line in this process and returns its exit code.
+    """
     place = Path(directory).resolve() if directory else Path(tempfile.mkdtemp(prefix="ctxrepo-demo-"))
     users = make_live(place, user)
     with _standing_in(place):
         if as_json:
-            shown = [{"sentence": step.sentence, "command": _shown(step), "output": _answer(step)} for step in STEPS]
+            shown = [
+                {"sentence": step.sentence, "command": _shown(step), "output": _answer(step, run)} for step in STEPS
+            ]
             output.emit(
                 {"workspace": str(place), "user": user, "users": users, "steps": shown}, as_json=True, text=lambda: None
             )
@@ -95,7 +104,7 @@ def run_demo(directory: str | None, user: str, *, as_json: bool = False) -> None
         output.line(f"A live copy of the example workspace, as {user} of a small tea company sees it: {place}")
         for number, step in enumerate(STEPS, 1):
             _introduce(number, step.sentence, _shown(step))
-            output.block(_answer(step))
+            output.block(_answer(step, run))
     _introduce(
         len(STEPS) + 1,
         "The agent gets it without asking: this is what its hook adds to the prompt.",
@@ -117,14 +126,12 @@ def _shown(step: Step) -> str:
     return f"ctxrepo {' '.join(quoted)}"
 
 
-def _answer(step: Step) -> str:
+def _answer(step: Step, run: Run) -> str:
     """What the command prints for people.
 
     Raises:
         Refused: it failed; what it said stands in the details.
     """
-    from ctxrepo.cli.main import run
-
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         code = run(list(step.arguments))

@@ -7,10 +7,7 @@ from typing import Any
 import click
 
 from ctxrepo.cli import output
-from ctxrepo.cli.main import Call, Command, pass_call
-
-SHORT = 10
-"""Characters of a commit id that are shown; any beginning that only one commit has is understood."""
+from ctxrepo.cli.call import Call, Command, pass_call
 
 
 def register(root: click.Group) -> None:
@@ -33,7 +30,7 @@ def log(call: Call, ref: str | None, limit: int) -> None:
 
     def text() -> None:
         rows = [
-            (e["id"][:SHORT], output.moment(e["time"]), e["store"], _who(e), e["op"] or "-", e["subject"])
+            (e["id"][: output.SHORT], output.moment(e["time"]), e["store"], _who(e), e["op"] or "-", e["subject"])
             for e in found["results"]
         ]
         output.table(("id", "time", "store", "who", "operation", "what"), rows)
@@ -65,7 +62,7 @@ def print_file(asset: dict[str, Any]) -> None:
 
 
 def _print_operation(entry: dict[str, Any]) -> None:
-    output.heading(f"{entry['id'][:SHORT]}  {entry['subject']}")
+    output.heading(f"{entry['id'][: output.SHORT]}  {entry['subject']}")
     output.line(f"{output.moment(entry['time'])} by {_who(entry)} in {entry['store']}")
     for name, value in entry["trailers"].items():
         output.line(f"{name}: {value}")
@@ -105,7 +102,7 @@ def why(call: Call, ref: str) -> None:
             output.table(("", "id", "created", "status", "text"), rows)
         output.line("Changes")
         rows = [
-            (e["id"][:SHORT], output.moment(e["time"]), _who(e), e["op"] or e["subject"], e["reason"])
+            (e["id"][: output.SHORT], output.moment(e["time"]), _who(e), e["op"] or e["subject"], e["reason"])
             for e in found["history"]
         ]
         output.table(("id", "time", "who", "operation", "reason"), rows)
@@ -125,7 +122,7 @@ def undo(call: Call, op: str) -> None:
         found = repo.undo(op)
 
     def text() -> None:
-        what = f"{found['undone'][:SHORT]} ({found['subject']})"
+        what = f"{found['undone'][: output.SHORT]} ({found['subject']})"
         if found["commit"] is None:
             output.line(f"Nothing of {what} is left to undo.")
             return
@@ -134,7 +131,7 @@ def undo(call: Call, op: str) -> None:
             output.line(f"  {path}")
         if found["note"]:
             output.note(found["note"])
-        output.line(f"Bring it back with: ctxrepo undo {found['commit'][:SHORT]}")
+        output.line(f"Bring it back with: ctxrepo undo {found['commit'][: output.SHORT]}")
 
     call.emit(found, text)
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ctxrepo.cli import output
-from ctxrepo.cli.main import Call, Choice, Command, pass_call
+from ctxrepo.cli.call import Call, Choice, Command, pass_call
 from ctxrepo.errors import Refused
 
 SOURCES = ("claude-md", "mem0", "basic-memory", "chatgpt", "obsidian")
@@ -48,7 +48,7 @@ def import_(call: Call, source: str, path: str, dry_run: bool, limit: int) -> No
 def _print_import(found: dict[str, Any], limit: int) -> None:
     rows = found["results"]
     shown = [
-        (row["verdict"], row["kind"], f"{row['where']}:{row['line']}" if row["line"] else row["where"], _short(row))
+        (row["verdict"], row["kind"], f"{row['where']}:{row['line']}" if row["line"] else row["where"], _told(row))
         for row in rows[:limit]
     ]
     if shown:
@@ -58,13 +58,11 @@ def _print_import(found: dict[str, Any], limit: int) -> None:
     counts = found["counts"]
     would = "would be taken in" if found["dry_run"] else "taken in as candidates"
     output.line(f"{counts['new']} {would}, {counts['duplicate']} are there already, {counts['left']} left out.")
-    if found["commit"]:
-        output.line(f"Undo with: ctxrepo undo {found['commit'][:10]}")
+    output.undo_hint(found["commit"])
 
 
-def _short(row: dict[str, Any]) -> str:
-    text = " ".join(row["text"].split())
-    text = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+def _told(row: dict[str, Any]) -> str:
+    text = output.shortened(row["text"], _WIDTH)
     return f"{text} ({row['why']})" if row["why"] else text
 
 
@@ -111,7 +109,8 @@ def _print_purge(done: dict[str, Any]) -> None:
             output.note(f"{each} holds the old history: purge it there too, or use --even-if-held.")
         return
     output.line(f"Purged {names}: {len(done['versions'])} versions, {done['commits_rewritten']} commits written anew.")
-    output.line(f"  {done['objects_read']} objects were read through, none holds it. New head: {done['commit'][:10]}")
+    head = done["commit"][: output.SHORT]
+    output.line(f"  {done['objects_read']} objects were read through, none holds it. New head: {head}")
     output.line(
         f"  Cleaned: {len(done['cleaned'])} other files, {done['messages']} messages,"
         f" {done['local_files']} local files, {done['usage_events']} usage events."

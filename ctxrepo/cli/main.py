@@ -1,7 +1,6 @@
-"""The command `ctxrepo`: its groups, its shared options, and the one place where errors become exit codes.
+"""The command `ctxrepo`: its groups, and the one place where errors become exit codes.
 
-`--workspace --user --agent --project --json` may stand before or after the command's name, since
-people try both.  A fault that a person can mend prints message and hint, a slip in the command line just
+A fault that a person can mend prints message and hint, a slip in the command line just
 as a missing asset; anything else is a bug: one line, a log file with versions and traceback that can be
 pasted into a report, exit code 70.
 """
@@ -14,18 +13,15 @@ import os
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 import click
 
 from ctxrepo import __version__
-from ctxrepo.asset.fields import nearest
-from ctxrepo.cli import clock, output
+from ctxrepo.cli import agents, capture, consolidate, history, importing, memory, output, recall, workspace
+from ctxrepo.cli.call import Call, Group
 from ctxrepo.errors import CtxError, Refused, UsageFault
-
-if TYPE_CHECKING:
-    from ctxrepo.api import ContextRepository
 
 BUG = 70
 INTERRUPTED = 130
@@ -34,117 +30,6 @@ WORDS = ("text", "query")
 
 _MENDABLE = (errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.ENAMETOOLONG)
 """Faults of the file system that are nobody's bug."""
-
-_EVERYWHERE = "Every command takes --workspace DIR, --user U, --agent A, --project P and --json."
-
-
-class Call:
-    """What the shared options said; opens the workspace on first use."""
-
-    def __init__(self, arguments: Sequence[str] = ()) -> None:
-        self.options: dict[str, Any] = {}
-        self.arguments = arguments
-
-    @property
-    def as_json(self) -> bool:
-        return bool(self.options.get("as_json"))
-
-    @property
-    def workspace(self) -> str | None:
-        """The folder that was named, if any."""
-        return self.options.get("workspace")
-
-    @property
-    def user(self) -> str | None:
-        """The user that was named, if any."""
-        return self.options.get("user")
-
-    @property
-    def project(self) -> str | None:
-        """The project that was named, if any."""
-        return self.options.get("project")
-
-    def open(self) -> ContextRepository:
-        """The workspace that the options, the environment or the current folder name."""
-        from ctxrepo.api import open_workspace
-
-        chosen = {name: self.options[name] for name in ("user", "agent", "project") if name in self.options}
-        return open_workspace(self.workspace, **chosen, clock=clock.clock(), random=clock.chance(self.arguments))
-
-    def emit(self, result: Mapping[str, Any], text: Callable[[], None]) -> None:
-        output.emit(result, as_json=self.as_json, text=text)
-
-
-pass_call = click.make_pass_decorator(Call, ensure=True)
-
-
-def _keep(context: click.Context, parameter: click.Parameter, value: object) -> None:
-    if value == "":
-        raise click.BadParameter("must not be empty.", context, parameter)
-    if value and parameter.name:
-        context.ensure_object(Call).options[parameter.name] = value
-
-
-def _shared_options(hidden: bool) -> list[click.Option]:
-    def option(*names: str, **settings: Any) -> click.Option:
-        return click.Option(names, expose_value=False, callback=_keep, hidden=hidden, **settings)
-
-    return [
-        option("--workspace", metavar="DIR", help="The team store's folder; else CTXREPO_WORKSPACE, else around here."),
-        option("--user", metavar="U", help="Whose private memory; else the one this clone belongs to."),
-        option("--agent", metavar="A", help="The agent that speaks; `*`, all agents, for a person."),
-        option("--project", metavar="P", help="The project; else that of the current folder. `*` holds everywhere."),
-        option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-    ]
-
-
-class Choice(click.Choice[str]):
-    """One of some words; a near miss is met with the word that was meant."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self.choices:
-            self.fail(f"{value!r} is none of {', '.join(self.choices)}.{nearest(str(value), self.choices)}", param, ctx)
-        return str(value)
-
-
-class Command(click.Command):
-    """A command that accepts the shared options too; the first line of its help is what lists show of it."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params.extend(_shared_options(hidden=True))
-        self.epilog = self.epilog or _EVERYWHERE
-        self.short_help = self.short_help or (self.help or "").strip().partition("\n")[0]
-
-
-class Group(click.Group):
-    """A group whose commands accept the shared options, which proposes near misses and lists by sections."""
-
-    command_class = Command
-    group_class = type
-    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        is_top = self.name == "ctxrepo"
-        self.params.extend(_shared_options(hidden=not is_top))
-        self.epilog = None if is_top else _EVERYWHERE
-        self.short_help = (self.help or "").strip().partition("\n")[0]
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        listed = self.sections or {"Commands": tuple(self.commands)}
-        for title, names in listed.items():
-            with formatter.section(title):
-                found = ((name, self.get_command(context, name)) for name in names)
-                formatter.write_dl([(name, command.short_help or "") for name, command in found if command])
-
-    def resolve_command(
-        self, context: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and self.get_command(context, args[0]) is None and not args[0].startswith("-"):
-            near = nearest(args[0], list(self.commands))
-            raise click.UsageError(f"{context.command_path} has no command {args[0]!r}.{near}", context)
-        return super().resolve_command(context, args)
 
 
 class TopGroup(Group):
@@ -164,14 +49,14 @@ def ctxrepo() -> None:
     """Context for AI agents as Markdown files in git: memory, knowledge, skills, tasks."""
 
 
+for _module in (workspace, memory, capture, consolidate, importing, recall, history, agents):
+    _module.register(ctxrepo)
+
+
 def run(arguments: list[str]) -> int:
     """Runs the command line and returns the exit code."""
-    from ctxrepo.cli import agents, capture, consolidate, history, importing, memory, recall, workspace
-
-    for module in (workspace, memory, capture, consolidate, importing, recall, history, agents):
-        module.register(ctxrepo)
     output.prepare()
-    call = Call(arguments)
+    call = Call(arguments, run)
     try:
         code = ctxrepo.main(arguments, prog_name="ctxrepo", standalone_mode=False, obj=call)
         output.flush()

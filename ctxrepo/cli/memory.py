@@ -10,8 +10,8 @@ import click
 
 from ctxrepo.asset.kinds import FACT_KINDS, FACT_STATUSES
 from ctxrepo.cli import output
-from ctxrepo.cli.history import SHORT, print_file
-from ctxrepo.cli.main import Call, Choice, Group, pass_call
+from ctxrepo.cli.call import Call, Choice, Group, pass_call
+from ctxrepo.cli.history import print_file
 from ctxrepo.cli.recall import print_hits
 from ctxrepo.errors import Invalid
 from ctxrepo.workspace.layout import current_folder
@@ -203,7 +203,7 @@ def update(call: Call, /, ref: str, text: str | None, **fields: Any) -> None:
         print_fact(fact, "Updated" if fact["changed"] else "Nothing to change in")
         if fact["changed"]:
             _print_scope(fact)
-            output.line(f"  Undo with: ctxrepo undo {fact['commit'][:SHORT]}")
+            output.line(f"  Undo with: ctxrepo undo {fact['commit'][: output.SHORT]}")
 
     call.emit(fact, shown)
 
@@ -223,6 +223,6 @@ def delete(call: Call, refs: tuple[str, ...], reason: str | None) -> None:
     def text() -> None:
         for fact in found["results"]:
             print_fact(fact, "Deleted")
-        output.line(f"Undo with: ctxrepo undo {found['commit'][:SHORT]}")
+        output.undo_hint(found["commit"])
 
     call.emit(found, text)

@@ -20,6 +20,8 @@ from ctxrepo.errors import CtxError
 from ctxrepo.text.hidden import show_hidden
 
 GAP = "  "
+SHORT = 10
+"""Characters of a commit id that are shown; any beginning that only one commit has is understood."""
 _NO_WIDTH = ("Mn", "Me", "Cf")
 
 
@@ -72,6 +74,23 @@ def flush() -> None:
 def moment(stamp: str) -> str:
     """A time of an asset or commit as people read it in a table: `2026-11-29 10:00`, UTC like everything stored."""
     return stamp[:16].replace("T", " ")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 fact`, `2 facts`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def shortened(text: str, most: int) -> str:
+    """`text` as one line of at most so many characters."""
+    words = " ".join(text.split())
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def undo_hint(commit: str | None) -> None:
+    """The command that takes an operation back; nothing when it made no commit."""
+    if commit:
+        line(f"Undo with: ctxrepo undo {commit[:SHORT]}")
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ctxrepo.cli import output
-from ctxrepo.cli.main import Call, Choice, Command, pass_call
+from ctxrepo.cli.call import Call, Choice, Command, pass_call
 from ctxrepo.recall.answers import CLASSES
 
 SUMMARY = 100

@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from ctxrepo.cli import clock, output
-from ctxrepo.cli.main import Call, Command, pass_call
+from ctxrepo.cli.call import Call, Command, pass_call
+from ctxrepo.errors import Invalid
 from ctxrepo.workspace.layout import current_folder
 
-SHORT = 10
 _SHOWN = 10
-INVALID = 4
 
 
 def register(root: click.Group) -> None:
@@ -65,7 +64,7 @@ def demo(call: Call, directory: str | None) -> None:
     """
     from ctxrepo.cli.demo import run_demo
 
-    run_demo(directory or call.workspace, call.user or "mei", as_json=call.as_json)
+    run_demo(directory or call.workspace, call.user or "mei", call.run, as_json=call.as_json)
 
 
 @click.command(cls=Command)
@@ -124,17 +123,13 @@ def check(call: Call, paths: tuple[str, ...], staged: bool, between: str | None)
         for problem in found["results"]:
             output.line(problem["text"])
         if found["results"]:
-            output.note(f"{_count(found['errors'], 'error')}, {_count(found['warnings'], 'warning')}.")
+            output.note(f"{output.counted(found['errors'], 'error')}, {output.counted(found['warnings'], 'warning')}.")
         else:
-            output.line(f"{_count(found['checked'], 'asset')} checked, no problems.")
+            output.line(f"{output.counted(found['checked'], 'asset')} checked, no problems.")
 
     call.emit(found, text)
     if found["errors"]:
-        raise click.exceptions.Exit(INVALID)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+        raise click.exceptions.Exit(Invalid.exit_code)
 
 
 @click.command(cls=Command)
@@ -181,7 +176,7 @@ def _print_sync(found: dict[str, Any]) -> None:
     for store in found["results"]:
         done = [f"{store[name]} {name}" for name in ("added", "changed", "removed") if store[name]]
         done += ["index made anew"] if store.get("rebuilt") else []
-        done += [f"hand edits saved as {store['snapshot'][:SHORT]}"] if store["snapshot"] else []
+        done += [f"hand edits saved as {store['snapshot'][: output.SHORT]}"] if store["snapshot"] else []
         output.line(f"{store['name']}: {', '.join(done) or 'up to date'}")
         for problem in store["problems"]:
             output.note(f"  {problem}")

@@ -5,19 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
-import pytest
-
-from ctxrepo.cli import capture, memory
 from tests.support.command import Command
-
-
-@pytest.fixture(autouse=True)
-def wired() -> None:
-    """The commands hang below `memory`."""
-    root = click.Group()
-    memory.register(root)
-    capture.register(root)
 
 
 def test_a_turn_in_a_file_is_captured(ctx: Command, tmp_path: Path) -> None:

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxrepo.cli import consolidate, memory
-from ctxrepo.cli.main import ctxrepo
 from tests.support.command import Command
-
-
-@pytest.fixture(autouse=True)
-def commands() -> None:
-    """The commands are part of the command line, however it was put together."""
-    memory.register(ctxrepo)
-    consolidate.register(ctxrepo)
 
 
 def test_consolidate_tells_first_and_then_does(ctx: Command) -> None:

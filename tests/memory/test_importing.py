@@ -364,11 +364,7 @@ def test_marks_become_words() -> None:
 def test_command_line(repo: ContextRepository, away: Path) -> None:
     """The command shows a table first and takes in on the second call."""
     path = write(away, "CLAUDE.md", CLAUDE_MD)
-    code = (
-        "import sys\nfrom ctxrepo.cli import importing, main, memory\n"
-        "memory.register(main.ctxrepo)\nimporting.register(main.ctxrepo)\nsys.exit(main.run(sys.argv[1:]))"
-    )
-    base = [sys.executable, "-c", code, "--workspace", repo.layout.root, "import", "claude-md", str(path)]
+    base = [sys.executable, "-m", "ctxrepo", "--workspace", repo.layout.root, "import", "claude-md", str(path)]
     shown = subprocess.run([*base, "--dry-run"], capture_output=True, text=True, check=False)
     assert "5 would be taken in, 0 are there already, 3 left out." in shown.stdout
     assert "CLAUDE.md:7" in shown.stdout

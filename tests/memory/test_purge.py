@@ -170,11 +170,7 @@ def test_preview_and_refusals(repo: ContextRepository) -> None:
 def test_command_line(repo: ContextRepository) -> None:
     """Nobody to ask is a refusal; with `--yes` it is done, and neither output holds the words."""
     fact = repo.memory.add(WORDS)
-    code = (
-        "import sys\nfrom ctxrepo.cli import importing, main, memory\n"
-        "memory.register(main.ctxrepo)\nimporting.register(main.ctxrepo)\nsys.exit(main.run(sys.argv[1:]))"
-    )
-    base = [sys.executable, "-c", code, "--workspace", repo.layout.root, "memory", "purge", fact["tail"]]
+    base = [sys.executable, "-m", "ctxrepo", "--workspace", repo.layout.root, "memory", "purge", fact["tail"]]
     asked = subprocess.run(base, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert asked.returncode == 1
     assert "--yes" in asked.stderr
