@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from ctxrepo.errors import NotFound, UsageFault
+from ctxrepo.errors import Invalid, NotFound, UsageFault
 from ctxrepo.memory import spool
 from ctxrepo.memory.memory import Memory
 from ctxrepo.recall import answers
@@ -64,10 +64,16 @@ class ContextRepository(Workspace):
 
     def status(self) -> dict[str, Any]:
         """Whose workspace this is, what it holds and what waits for attention. See `health.status`."""
+        from ctxrepo.memory.housework import is_due
+
         found = health.status(self)
         local = self.layout.local
         found["waiting_turns"] = len(spool.waiting(local, self.user))
         found["attention"] += [f"{path} was not captured: {reason}" for path, reason in spool.failed(local, self.user)]
+        try:
+            is_due(self.now, 0.0, str(self.settings["memory.nightly"]))
+        except Invalid as fault:
+            found["attention"].append(fault.message)
         return found
 
     def doctor(self, *, fix: bool = False) -> dict[str, Any]:
