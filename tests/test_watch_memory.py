@@ -51,8 +51,8 @@ def test_a_waiting_turn_is_a_fact_within_seconds(live: Live, capsys: pytest.Capt
         print(f"\n{taken / 10:5.2f} × (reach ≤ 1)  turn in the spool → recalled, watcher running: {taken:.1f} s")
     assert taken < 10
     assert "周二" in recalled(live, "发布窗口")[0]
-    (fact,) = live.json("memory", "list", "--project", PROJECT)["results"]
-    shown = live.json("memory", "show", fact["id"])
+    (fact,) = live.json("memory", "list", "--user", "me", "--project", PROJECT)["results"]
+    shown = live.json("memory", "show", "--user", "me", fact["id"])
     assert (shown["agent"], shown["source"], shown["project"]) == ("claude-code", "claude-code", PROJECT)
     assert spool.waiting(str(live.local), "me") == []
 
