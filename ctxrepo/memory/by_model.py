@@ -21,9 +21,9 @@ from ctxrepo.llm.choice import chosen_model
 from ctxrepo.llm.model import KEEP_LANGUAGE, Model, ModelFailed, data
 from ctxrepo.llm.shape import Schema
 from ctxrepo.memory.capture import Propose
-from ctxrepo.memory.extract import EVERYWHERE, PROJECT, Extracted
-from ctxrepo.memory.planning import Judge
-from ctxrepo.memory.transcript import Turn
+from ctxrepo.memory.consolidation.planning import Judge
+from ctxrepo.memory.extraction.extract import EVERYWHERE, PROJECT, Extracted
+from ctxrepo.memory.extraction.transcript import Turn
 from ctxrepo.text.analyzer import query_terms, tokens
 from ctxrepo.text.secrets import mask
 from ctxrepo.workspace.workspace import Workspace

@@ -23,15 +23,15 @@ from ctxrepo.asset.check import check
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse, render
 from ctxrepo.index.reader import Reader, Scope
 from ctxrepo.memory import sessions
-from ctxrepo.memory.compare import better_wording, digest, relation
-from ctxrepo.memory.extract import EVERYWHERE as EVERYWHERE_SCOPE
-from ctxrepo.memory.extract import PROJECT, Extracted, extract, statements, supported
+from ctxrepo.memory.comparison.compare import better_wording, digest, relation
+from ctxrepo.memory.extraction.extract import EVERYWHERE as EVERYWHERE_SCOPE
+from ctxrepo.memory.extraction.extract import PROJECT, Extracted, extract, statements, supported
+from ctxrepo.memory.extraction.transcript import Turn, turns
 from ctxrepo.memory.facts import EVERYWHERE, file_name, month_folder, new_header, superseding
 from ctxrepo.memory.merging import merged_fields, provenance
 from ctxrepo.memory.rulebook import read_rules
-from ctxrepo.memory.rules import Known, Rule, first_match, rules_of
+from ctxrepo.memory.rules.rules import Known, Rule, first_match, rules_of
 from ctxrepo.memory.screening import refuse_unfit
-from ctxrepo.memory.transcript import Turn, turns
 from ctxrepo.store.files import ABSENT, etag
 from ctxrepo.store.tx import Tx
 from ctxrepo.text.analyzer import query_terms

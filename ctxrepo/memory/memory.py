@@ -41,14 +41,14 @@ class Memory(MemoryVerbs):
     def consolidate(self, *, dry_run: bool = False) -> dict[str, Any]:
         """Merges, settles, forgets, in one commit. See `consolidate.consolidate`."""
         from ctxrepo.memory import by_model
-        from ctxrepo.memory.consolidate import consolidate
+        from ctxrepo.memory.consolidation.consolidate import consolidate
 
         model = by_model.model_of(self._workspace)
         return consolidate(self._workspace, dry_run=dry_run, llm=by_model.judge(model, _tell) if model else None)
 
     def forget(self, *, dry_run: bool = False) -> dict[str, Any]:
         """Takes out of recall what the rules and defaults say. See `forget.forget`."""
-        from ctxrepo.memory.forget import forget
+        from ctxrepo.memory.consolidation.forget import forget
 
         return forget(self._workspace, dry_run=dry_run)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from ctxrepo.asset.frontmatter import Parsed, decode, parse
 from ctxrepo.errors import NotFound
-from ctxrepo.memory.forget import Forgetting, view
+from ctxrepo.memory.consolidation.forget import Forgetting, view
 from ctxrepo.memory.held import read_all
-from ctxrepo.memory.rules import Rule, RuleError, known, make_rule, rules_of, with_rule, without_rule
+from ctxrepo.memory.rules.rules import Rule, RuleError, known, make_rule, rules_of, with_rule, without_rule
 from ctxrepo.memory.screening import refuse_unseen
 from ctxrepo.workspace.workspace import Workspace
 

@@ -12,8 +12,8 @@ import pytest
 
 from ctxrepo.api import ContextRepository, open_workspace
 from ctxrepo.asset.ids import new_id
-from ctxrepo.memory.consolidate import consolidate
-from ctxrepo.memory.digest import digest
+from ctxrepo.memory.comparison.digest import digest
+from ctxrepo.memory.consolidation.consolidate import consolidate
 from ctxrepo.workspace.setup import init_workspace
 
 pytestmark = pytest.mark.bench

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxrepo.memory.compare import better_wording, digest, relation
-from ctxrepo.memory.quantities import arabic, quantities
+from ctxrepo.memory.comparison.compare import better_wording, digest, relation
+from ctxrepo.memory.comparison.quantities import arabic, quantities
 
 CASES = Path(__file__).parents[1] / "cases" / "compare"
 RELATIONS = {"duplicate", "supersede", "invalidate", "conflict", "distinct"}

@@ -14,11 +14,11 @@ from ctxrepo.asset.check import check
 from ctxrepo.asset.frontmatter import parse
 from ctxrepo.errors import Refused
 from ctxrepo.memory import usage
-from ctxrepo.memory.consolidate import consolidate
+from ctxrepo.memory.consolidation.consolidate import consolidate
+from ctxrepo.memory.consolidation.pages import BEGIN
+from ctxrepo.memory.consolidation.planning import decide
+from ctxrepo.memory.consolidation.restraint import alone
 from ctxrepo.memory.held import read_all
-from ctxrepo.memory.housekeeping import alone
-from ctxrepo.memory.pages import BEGIN
-from ctxrepo.memory.planning import decide
 from ctxrepo.store import history
 from tests.support.git import git
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxrepo.memory.entities import MOST, Relation, entities, relations
+from ctxrepo.memory.extraction.entities import MOST, Relation, entities, relations
 
 
 @pytest.mark.parametrize(

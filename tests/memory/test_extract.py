@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from ctxrepo.memory.extract import Extracted, extract, statements, supported
-from ctxrepo.memory.sentences import own_words, sentences
-from ctxrepo.memory.transcript import Turn, turns
+from ctxrepo.memory.extraction.extract import Extracted, extract, statements, supported
+from ctxrepo.memory.extraction.sentences import own_words, sentences
+from ctxrepo.memory.extraction.transcript import Turn, turns
 
 CASES = Path(__file__).parent.parent / "cases" / "extract"
 WEDNESDAY = date(2026, 11, 25)

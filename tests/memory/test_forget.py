@@ -11,10 +11,10 @@ from ctxrepo.api import ContextRepository
 from ctxrepo.asset.frontmatter import Parsed
 from ctxrepo.asset.kinds import values
 from ctxrepo.memory import usage
-from ctxrepo.memory.consolidate import consolidate
-from ctxrepo.memory.forget import Forgetting, forget, forgotten
+from ctxrepo.memory.consolidation.consolidate import consolidate
+from ctxrepo.memory.consolidation.forget import Forgetting, forget, forgotten
 from ctxrepo.memory.held import Held, read_all
-from ctxrepo.memory.rules import parse_rule
+from ctxrepo.memory.rules.rules import parse_rule
 from ctxrepo.store import history
 
 STORE = "memory/me"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxrepo.asset.frontmatter import parse
-from ctxrepo.memory.pattern import Pattern, PatternError
-from ctxrepo.memory.rules import (
+from ctxrepo.memory.rules.pattern import Pattern, PatternError
+from ctxrepo.memory.rules.rules import (
     Known,
     RuleError,
     first_match,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxrepo.errors import Invalid
-from ctxrepo.memory.transcript import Turn, clean, is_machine_made, turns
+from ctxrepo.memory.extraction.transcript import Turn, clean, is_machine_made, turns
 
 BLOCK = (
     "<recalled-memories>\nNotes that ctxrepo recalled from this user's own memory.\n"

@@ -18,9 +18,9 @@ from datetime import date
 from typing import Any
 
 from ctxrepo.errors import Invalid
-from ctxrepo.memory.extract import EVERYWHERE, extract
+from ctxrepo.memory.extraction.extract import EVERYWHERE, extract
+from ctxrepo.memory.extraction.transcript import Turn, clean, is_machine_made
 from ctxrepo.memory.importing.items import LARGEST, Found, Item, Left, read_file, read_json, stamp, texts
-from ctxrepo.memory.transcript import Turn, clean, is_machine_made
 
 _WORDS = ("memory", "text", "content", "data")
 _LISTS = ("results", "memories", "data", "items")

@@ -20,17 +20,17 @@ from ctxrepo.asset.check import check
 from ctxrepo.asset.frontmatter import parse, render
 from ctxrepo.errors import CtxError, UsageFault
 from ctxrepo.memory import held
-from ctxrepo.memory.candidates import Candidates
-from ctxrepo.memory.compare import relation
-from ctxrepo.memory.digest import Digest, digest
-from ctxrepo.memory.entities import entities
-from ctxrepo.memory.extract import EVERYWHERE as EVERYWHERE_SCOPE
-from ctxrepo.memory.extract import extract
+from ctxrepo.memory.comparison.candidates import Candidates
+from ctxrepo.memory.comparison.compare import relation
+from ctxrepo.memory.comparison.digest import Digest, digest
+from ctxrepo.memory.extraction.entities import entities
+from ctxrepo.memory.extraction.extract import EVERYWHERE as EVERYWHERE_SCOPE
+from ctxrepo.memory.extraction.extract import extract
+from ctxrepo.memory.extraction.transcript import Turn
 from ctxrepo.memory.facts import EVERYWHERE, file_name, joined, month_folder, new_header
 from ctxrepo.memory.importing import exports, notes
 from ctxrepo.memory.importing.items import Found, Item, Left
 from ctxrepo.memory.screening import refuse_unseen, refuse_words
-from ctxrepo.memory.transcript import Turn
 from ctxrepo.store.files import ABSENT
 from ctxrepo.text.hidden import find_hidden, show_hidden
 from ctxrepo.text.secrets import mask

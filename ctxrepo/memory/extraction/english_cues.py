@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from ctxrepo.memory.english_bars import IMPERATIVE
-from ctxrepo.memory.speech import QUOTE
+from ctxrepo.memory.extraction.english_bars import IMPERATIVE
+from ctxrepo.memory.extraction.speech import QUOTE
 
 DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 MONTH = (

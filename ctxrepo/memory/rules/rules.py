@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 from ctxrepo.asset.frontmatter import Parsed, render
 from ctxrepo.asset.kinds import FACT_KINDS, FACT_STATUSES
 from ctxrepo.errors import Invalid
-from ctxrepo.memory.pattern import Pattern, PatternError
+from ctxrepo.memory.rules.pattern import Pattern, PatternError
 
 EXEMPT = ("preference", "rule")
 ACTIONS = ("ignore", "remember", "forget", "keep")

@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from ctxrepo.memory.digest import Digest
+from ctxrepo.memory.comparison.digest import Digest
 
 RARE = 5
 LONG = 48

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 
-from ctxrepo.memory import english_bars as bars
-from ctxrepo.memory import english_cues as cues
-from ctxrepo.memory.speech import QUOTE, Cue, Opening, Sentence, Verdict
+from ctxrepo.memory.extraction import english_bars as bars
+from ctxrepo.memory.extraction import english_cues as cues
+from ctxrepo.memory.extraction.speech import QUOTE, Cue, Opening, Sentence, Verdict
 
 
 def judge(sentence: Sentence, impersonal: bool) -> Verdict:

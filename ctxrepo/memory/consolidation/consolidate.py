@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 from ctxrepo.asset.frontmatter import parse, render
 from ctxrepo.asset.kinds import values
 from ctxrepo.memory import usage
-from ctxrepo.memory.forget import Forgetting, forgotten
+from ctxrepo.memory.consolidation.forget import Forgetting, forgotten
+from ctxrepo.memory.consolidation.pages import FOLDER, Page, pages
+from ctxrepo.memory.consolidation.planning import Decision, Judge, components, composed, decide, summary
+from ctxrepo.memory.consolidation.restraint import alone, brought_back
 from ctxrepo.memory.held import Held, moment, read_all
-from ctxrepo.memory.housekeeping import alone, brought_back
-from ctxrepo.memory.pages import FOLDER, Page, pages
-from ctxrepo.memory.planning import Decision, Judge, components, composed, decide, summary
 from ctxrepo.store.files import ABSENT, etag
 from ctxrepo.workspace.workspace import Workspace
 

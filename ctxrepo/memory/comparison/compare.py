@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ctxrepo.memory.digest import Digest, Part, digest
-from ctxrepo.memory.lexicon import ATTRIBUTES, HELPING, LOW, OPPOSITES, SINGLE_VERBS
+from ctxrepo.memory.comparison.digest import Digest, Part, digest
+from ctxrepo.memory.comparison.lexicon import ATTRIBUTES, HELPING, LOW, OPPOSITES, SINGLE_VERBS
 
 __all__ = ["Digest", "Relation", "better_wording", "digest", "relation"]
 

@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-from ctxrepo.memory import lexicon
-from ctxrepo.memory.quantities import Quantity, arabic, quantities
+from ctxrepo.memory.comparison import lexicon
+from ctxrepo.memory.comparison.quantities import Quantity, arabic, quantities
 from ctxrepo.text.analyzer import stem, tokens
 from ctxrepo.text.common import commonness
 

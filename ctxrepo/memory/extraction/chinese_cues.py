@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ctxrepo.memory.speech import QUOTE
+from ctxrepo.memory.extraction.speech import QUOTE
 
 NUM = r"[\d一二三四五六七八九十两]+"
 DATE = (

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 
-from ctxrepo.memory import chinese_bars as bars
-from ctxrepo.memory import chinese_cues as cues
-from ctxrepo.memory.speech import QUOTE, Cue, Opening, Sentence, Verdict
+from ctxrepo.memory.extraction import chinese_bars as bars
+from ctxrepo.memory.extraction import chinese_cues as cues
+from ctxrepo.memory.extraction.speech import QUOTE, Cue, Opening, Sentence, Verdict
 
 
 def judge(sentence: Sentence, impersonal: bool) -> Verdict:

@@ -19,8 +19,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ctxrepo.memory.candidates import Candidates
-from ctxrepo.memory.compare import Digest, Relation, better_wording, digest, relation
+from ctxrepo.memory.comparison.candidates import Candidates
+from ctxrepo.memory.comparison.compare import Digest, Relation, better_wording, digest, relation
 from ctxrepo.memory.facts import EVERYWHERE
 from ctxrepo.memory.held import Held, moment
 from ctxrepo.memory.merging import merged_fields, merged_into

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 from ctxrepo.asset.frontmatter import render
 from ctxrepo.memory import usage
+from ctxrepo.memory.consolidation.planning import Decision
+from ctxrepo.memory.consolidation.restraint import alone, brought_back
 from ctxrepo.memory.held import ALIVE, Held, moment, read_all, read_one
-from ctxrepo.memory.housekeeping import alone, brought_back
-from ctxrepo.memory.planning import Decision
-from ctxrepo.memory.rules import Rule, first_match, forget_rule, known, rules_of
+from ctxrepo.memory.rules.rules import Rule, first_match, forget_rule, known, rules_of
 from ctxrepo.store.files import etag
 from ctxrepo.workspace.workspace import Workspace
 

@@ -16,12 +16,12 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from typing import NamedTuple
 
-from ctxrepo.memory import chinese, english
-from ctxrepo.memory.entities import Relation, entities, relations
-from ctxrepo.memory.sentences import sentences
-from ctxrepo.memory.speech import Cue, Opening, Sentence, Verdict
-from ctxrepo.memory.transcript import Turn
-from ctxrepo.memory.validity import validity
+from ctxrepo.memory.extraction import chinese, english
+from ctxrepo.memory.extraction.entities import Relation, entities, relations
+from ctxrepo.memory.extraction.sentences import sentences
+from ctxrepo.memory.extraction.speech import Cue, Opening, Sentence, Verdict
+from ctxrepo.memory.extraction.transcript import Turn
+from ctxrepo.memory.extraction.validity import validity
 
 MOST_FACTS = 12
 """Of one turn; a turn that says more is a document."""
@@ -151,7 +151,7 @@ def _verdict(sentence: Sentence, impersonal: bool) -> Verdict:
 
 
 def _simplified(sentence: Sentence) -> Sentence:
-    from ctxrepo.memory.script import simplified
+    from ctxrepo.memory.extraction.script import simplified
 
     return sentence._replace(masked=simplified(sentence.masked))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ctxrepo.memory.speech import QUOTE, Sentence
+from ctxrepo.memory.extraction.speech import QUOTE, Sentence
 
 MOST_CHARACTERS = 20_000
 """Of a longer message only the beginning and the end are read."""

@@ -1,0 +1,1 @@
+"""How two facts relate: what each says, taken apart, and laid side by side.  Pure."""

@@ -1,0 +1,1 @@
+"""The person's own rules of what to remember and what not."""
