@@ -240,7 +240,10 @@ def _reread(hit: dict[str, Any], path: str, data: bytes, scope: Scope) -> dict[s
 
     from ctxrepo.index.documents import describe
 
-    now = describe(path, data, 0.0)
+    try:
+        now = describe(path, data, 0.0)
+    except Exception:  # a file over which our own code stumbles takes no other memory along
+        return None
     if now is None or not now.documents:
         return None
     row, first = now.row, now.documents[0]
