@@ -22,13 +22,14 @@ import pytest
 from ctxrepo.api import open_workspace
 from tests.support.git import git
 from tests.support.live import COMMAND, Live, eventually
+from tests.support.template import new_workspace
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Live:
-    return Live.made(tmp_path / "team")
+def live(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Live:
+    return Live(new_workspace(tmp_path / "team", tmp_path_factory))
 
 
 def branch_of(live: Live) -> set[str]:
@@ -115,7 +116,7 @@ def test_adding_beside_a_watcher_and_a_person(live: Live) -> None:
 
         with ThreadPoolExecutor(1) as pool:
             codes = pool.submit(person)
-            answers = add_many(live, 4, 5)
+            answers = add_many(live, 4, 3)
             done.set()
             assert set(codes.result()) == {0}
         watcher.terminate()
@@ -130,14 +131,14 @@ def test_adding_beside_a_watcher_and_a_person(live: Live) -> None:
 
 
 def test_reading_for_the_first_time_from_many_processes(live: Live) -> None:
-    """Eight processes find no index at once: all answer, and one index is the result."""
+    """Six processes find no index at once: all answer, and one index is the result."""
     live.write(f"Note{number} about tea" for number in range(300))
     index = live.local / "state" / "memory" / "me" / "index"
     for path in index.iterdir():
         if path.is_file() and path.name == "current":
             path.unlink()
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda _: live.run("recall", "Note7 about tea", "--threshold", "0"), range(8)))
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: live.run("recall", "Note7 about tea", "--threshold", "0"), range(6)))
     assert {(done.returncode, done.stderr) for done in answers} == {(0, "")}
     assert all("Note7 about tea" in done.stdout for done in answers)
     assert len([path for path in index.iterdir() if path.is_dir()]) == 1

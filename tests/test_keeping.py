@@ -21,8 +21,9 @@ from ctxrepo.index.reader import Reader, Scope
 from ctxrepo.text.analyzer import query_terms
 from tests.support.git import git
 from tests.support.live import COMMAND, Live, eventually
+from tests.support.template import new_workspace
 
-QUIET = 0.8
+QUIET = 0.6
 EVERYTHING = Scope(places=None, agents=None, now=None)
 
 
@@ -52,12 +53,12 @@ class Watched:
 
 
 @pytest.fixture
-def live(tmp_path: Path, home: Path) -> Live:
+def live(tmp_path: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Live:
     """A workspace with two facts, whose user wants edits saved soon."""
     settings = home / ".config" / "ctxrepo" / "settings.yaml"
     settings.parent.mkdir(parents=True)
     settings.write_text(f"watch.quiet_seconds: {QUIET}\n", encoding="utf-8")
-    made = Live.made(tmp_path / "team")
+    made = Live(new_workspace(tmp_path / "team", tmp_path_factory))
     made.add("The bystander likes walnuts")
     made.write(["The old note is about persimmons"])
     return made

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -119,15 +120,16 @@ def test_a_process_that_stopped_inside_tantivy_costs_seconds_at_most(live: Live)
     assert right(live.fire(ASKS_CHILI))
 
 
-@pytest.mark.parametrize("where", ["hook-me.json", "settings.yaml", INDEX / "current"])
-def test_a_pipe_in_the_place_of_a_file_costs_seconds_at_most(live: Live, where: str | Path) -> None:
+def test_a_pipe_in_the_place_of_a_file_costs_seconds_at_most(live: Live, tmp_path: Path) -> None:
     """Opening it would wait for ever."""
-    path = live.local / where
-    path.unlink()
-    os.mkfifo(path)
-    fired = live.fire(ASKS_CHILI)
-
-    assert silent(fired) or right(fired)
+    copies = []
+    for number, where in enumerate(("hook-me.json", "settings.yaml", INDEX / "current")):
+        copies.append(Live(Path(shutil.copytree(live.root, tmp_path / f"copy{number}", symlinks=True))))
+        (copies[-1].local / where).unlink()
+        os.mkfifo(copies[-1].local / where)
+    with ThreadPoolExecutor() as pool:
+        for fired in pool.map(lambda copy: copy.fire(ASKS_CHILI), copies):
+            assert silent(fired) or right(fired)
 
 
 BROKEN_CONFIGS = {
@@ -277,20 +279,19 @@ GARBAGE = {
 }
 
 
-@pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE)
-def test_garbage_on_stdin_is_silent(live: Live, data: bytes) -> None:
+def test_garbage_on_stdin_is_silent(live: Live) -> None:
     """Whatever is piped in instead of a payload."""
-    assert silent(live.fire(raw=data))
+    for name, data in GARBAGE.items():
+        assert silent(live.fire(raw=data)), name
 
 
-@pytest.mark.parametrize("field", ["cwd", "source", "session_id", "agent_id", "transcript_path", "hook_event_name"])
 @pytest.mark.parametrize("value", [None, 1, [], {"a": 1}, "\0", "\ud800", "x" * 100_000])
-def test_other_fields_of_any_kind_do_no_harm(live: Live, field: str, value: object) -> None:
+def test_other_fields_of_any_kind_do_no_harm(live: Live, value: object) -> None:
     """A host may send anything in them."""
-    data = json.dumps({"prompt": ASKS_CHILI, field: value}).encode()
-    fired = live.fire(raw=data)
+    names = ("cwd", "source", "session_id", "agent_type", "transcript_path", "hook_event_name", "permission_mode")
+    fired = live.fire(raw=json.dumps({"prompt": ASKS_CHILI, **dict.fromkeys(names, value)}).encode())
 
-    assert silent(fired) or right(fired)
+    assert right(fired) or (value == "\ud800" and silent(fired))
 
 
 @pytest.mark.parametrize(
@@ -353,9 +354,9 @@ def test_a_stdin_that_never_closes(live: Live) -> None:
     """Without data, with blanks, with half a payload: silence in time; with a whole one: the answer, at once."""
     data = json.dumps(payload(ASKS_CHILI, live.root.parent), ensure_ascii=False).encode()
 
-    assert silent(open_ended(live, []))
-    assert silent(open_ended(live, [b"\n"]))
-    assert silent(open_ended(live, [data[: len(data) // 2]]))
+    unfinished = ([], [b"\n"], [data[: len(data) // 2]])
+    with ThreadPoolExecutor() as pool:
+        assert all(map(silent, pool.map(lambda pieces: open_ended(live, pieces), unfinished)))
     whole = open_ended(live, [data + b"\n"])
     assert right(whole)
     assert whole.seconds < 1.5

@@ -12,6 +12,7 @@ from ctxrepo.api import open_workspace
 from ctxrepo.errors import NotFound
 from tests.support.git import git
 from tests.support.live import Live
+from tests.support.template import new_workspace
 
 PATH = "knowledge/eng/deploy.md"
 TEXT = "Deploys go out on Tuesday after the smoke test."
@@ -33,9 +34,9 @@ def commit(root: Path, message: str = "deploys") -> None:
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Live:
+def live(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Live:
     """A workspace with one reviewed document."""
-    made = Live.made(tmp_path / "team")
+    made = Live(new_workspace(tmp_path / "team", tmp_path_factory))
     (made.root / "knowledge" / "eng").mkdir(parents=True)
     (made.root / "knowledge" / "eng" / "KB.md").write_text("---\ntitle: Engineering\n---\n", encoding="utf-8")
     write(made.root)

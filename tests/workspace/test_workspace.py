@@ -14,13 +14,14 @@ from ctxrepo.errors import CtxError, Invalid, NotFound, UsageFault
 from ctxrepo.workspace.layout import Layout, find_root
 from tests.support.git import git, repository
 from tests.support.live import Live
+from tests.support.template import new_workspace
 
 TEA = "Tea orders go to the Hangzhou office on Mondays"
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Live:
-    return Live.made(tmp_path / "team")
+def live(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Live:
+    return Live(new_workspace(tmp_path / "team", tmp_path_factory))
 
 
 def opened(live: Live, user: str = "me", project: str = "*") -> ContextRepository:
