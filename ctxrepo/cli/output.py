@@ -62,7 +62,8 @@ def heading(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """A remark beside the result, on stderr."""
+    """A remark beside the result, on stderr; what was printed before comes before."""
+    sys.stdout.flush()
     sys.stderr.write(visible(text) + "\n")
 
 

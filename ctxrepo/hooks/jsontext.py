@@ -25,8 +25,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 BLANKS = " \t\r\n"
-_TRIVIA = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*+", re.S)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"')
+# No possessive repetition in these: Python 3.11.0 to 3.11.3 match it wrong.
+_TRIVIA = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*", re.S)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"')
 _SCALAR = re.compile(r"(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?![\w.+-])")
 _SAME_LINE_COMMENT = re.compile(r"[ \t]*(?:/\*[^\r\n]*?\*/|//[^\r\n]*)")
 _CLOSING = {"{": "}", "[": "]"}

@@ -399,7 +399,7 @@ def test_a_branch_that_moves_under_us_is_built_upon(mine: Store, git, monkeypatc
     real = mine.stage.put
 
     def put(*args: object, **how: object) -> None:
-        monkeypatch.undo()
+        monkeypatch.setattr(mine.stage, "put", real)
         git(mine.root, "commit", "--allow-empty", "-qm", "in between")
         real(*args, **how)  # type: ignore[arg-type]
 
