@@ -1,7 +1,7 @@
 """A generation from the writing side: made beside the current one, swapped in whole, swept away later.
 
 `place` says where things lie; this module makes and removes them and tells whether one is intact. Only the holder
-of the index lock calls it. The lock is a `flock`, so the system releases it when its holder dies.
+of the index lock calls it.
 
 Intact means: the search index and the catalog belong together and no file of either was cut, exchanged or lost.
 The catalog keeps a fingerprint for that: tantivy's opstamp and the size of every segment file, about fifty `stat`
@@ -10,24 +10,22 @@ calls. What that cannot see (a flipped byte) shows up when it is read, and the r
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import tantivy
 
+from ctxrepo.disk import Lock, replace
 from ctxrepo.errors import CtxError
 from ctxrepo.index import place
 from ctxrepo.index.catalog import Catalog
 from ctxrepo.index.schema import schema
 
 _DEAD = 20_000  # deleted documents that may lie around on top of as many as there are living ones
-_POLL = 0.01  # seconds between two looks at a held lock
 
 
 class IndexBusy(CtxError):
@@ -49,20 +47,10 @@ def locked(folder: str, wait: float) -> Iterator[None]:
         IndexBusy: it was not released in time.
     """
     os.makedirs(folder, exist_ok=True)
-    handle = os.open(os.path.join(folder, place.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        deadline = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise IndexBusy from None
-                time.sleep(_POLL)
+    with Lock(os.path.join(folder, place.LOCK), wait) as held:
+        if not held:
+            raise IndexBusy
         yield
-    finally:
-        os.close(handle)
 
 
 @contextmanager
@@ -81,7 +69,7 @@ def building(folder: str) -> Iterator[str]:
 
 def publish(folder: str, generation: str) -> None:
     """Make `generation` the one that readers open."""
-    _replace(os.path.join(folder, place.CURRENT), os.path.basename(generation) + "\n")
+    replace(os.path.join(folder, place.CURRENT), os.fsencode(os.path.basename(generation) + "\n"))
 
 
 def sweep(folder: str) -> None:
@@ -107,7 +95,7 @@ def load_scopes(generation: str) -> dict[str, int]:
 
 def save_scopes(generation: str, scopes: dict[str, int]) -> None:
     """Write them; a number must be on disk before the first document that carries it."""
-    _replace(os.path.join(generation, place.SCOPES), json.dumps(scopes, ensure_ascii=False))
+    replace(os.path.join(generation, place.SCOPES), json.dumps(scopes, ensure_ascii=False).encode())
 
 
 def fingerprint(generation: str) -> str:
@@ -150,10 +138,3 @@ def is_bloated(generation: str) -> bool:
     dead = sum(segment["deletes"]["num_deleted_docs"] for segment in segments if segment["deletes"])
     alive = sum(segment["max_doc"] for segment in segments) - dead
     return bool(dead > alive + _DEAD)
-
-
-def _replace(path: str, text: str) -> None:
-    fresh = path + ".new"
-    with open(fresh, "w", encoding="utf-8") as handle:
-        handle.write(text)
-    os.replace(fresh, path)

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from ctxrepo import disk
 from ctxrepo.errors import Invalid
 from ctxrepo.memory import sessions, spool
 from ctxrepo.memory.memory import Memory
@@ -151,6 +152,4 @@ def _last_run(path: str) -> float | None:
 
 def _note(path: str, now: float) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.{os.getpid()}", "w", encoding="utf-8") as handle:
-        json.dump({"ran": now}, handle)
-    os.replace(f"{path}.{os.getpid()}", path)
+    disk.replace(path, json.dumps({"ran": now}).encode("ascii"), shared=True)

@@ -19,10 +19,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
+from ctxrepo import disk
+
 FOLDER = "sessions"
 KEPT_DAYS = 60
 MOST_TURNS = 5000
-_LOCK_SECONDS = 5.0
+_LOCK = "lock"
+_PATIENCE = 5.0  # seconds; then it is written all the same, since the worst is a second look
 
 
 def mark_upload(local: str, session: str, *, at: float | None = None) -> None:
@@ -88,7 +91,7 @@ def sweep(local: str, now: float, kept_days: float = KEPT_DAYS) -> int:
     with suppress(OSError):
         for entry in os.scandir(folder):
             with suppress(OSError):
-                if now - entry.stat().st_mtime > kept_days * 86_400:
+                if entry.name != _LOCK and now - entry.stat().st_mtime > kept_days * 86_400:
                     os.unlink(entry.path)
                     gone += 1
     return gone
@@ -121,32 +124,10 @@ def _numbers(value: object) -> list[float]:
 def _change(local: str, session: str, change: Callable[[dict[str, Any]], object]) -> None:
     """Reads, changes and writes a session's file, one process at a time."""
     path = _path(local, session)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    lock = f"{path}.lock"
-    held = _acquire(lock)
-    try:
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    with disk.Lock(os.path.join(folder, _LOCK), _PATIENCE):
         known = _read(local, session)
         change(known)
-        temporary = f"{path}.{os.getpid()}.tmp"
-        with open(temporary, "w", encoding="utf-8") as handle:
-            json.dump({"session": session, **known}, handle, ensure_ascii=False)
-        os.replace(temporary, path)
-    finally:
-        if held:
-            with suppress(OSError):
-                os.unlink(lock)
-
-
-def _acquire(lock: str) -> bool:
-    """Makes the lock file; one that outlived `_LOCK_SECONDS` belongs to a dead process."""
-    end = time.monotonic() + _LOCK_SECONDS
-    while time.monotonic() < end:
-        try:
-            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        except FileExistsError:
-            time.sleep(0.005)
-        else:
-            return True
-    with suppress(OSError):
-        os.unlink(lock)
-    return False
+        data = json.dumps({"session": session, **known}, ensure_ascii=False)
+        disk.replace(path, data.encode(), shared=True)

@@ -18,6 +18,8 @@ import json
 import os
 import time
 
+from ctxrepo import disk
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -86,16 +88,20 @@ def work_off(local: str, user: str, capture: Callable[[Mapping[str, Any]], objec
         How many entries were captured and how many were given up.
     """
     done = given_up = 0
-    folder = folder_of(local, user)
-    if not os.path.isdir(folder):
+    if not os.path.isdir(folder_of(local, user)):
         return 0, 0
-    with _Worker(folder) as is_ours:
+    with claim(local, user) as is_ours:
         while is_ours and (paths := waiting(local, user)):
             for path in paths:
                 outcome = _take(path, _failed_folder(local, user), capture)
                 done += outcome is True
                 given_up += outcome is False
     return done, given_up
+
+
+def claim(local: str, user: str) -> disk.Lock:
+    """The right to work a spool off, as a context: True, or False while somebody else has it; the spool is there."""
+    return disk.Lock(os.path.join(folder_of(local, user), _LOCK))
 
 
 def _take(path: str, failed_folder: str, capture: Callable[[Mapping[str, Any]], object]) -> bool | None:
@@ -152,29 +158,5 @@ def _read(path: str) -> dict[str, Any] | None:
 
 def _write(path: str, entry: Mapping[str, Any]) -> None:
     """Writes an entry whole or not at all."""
-    temporary = f"{path}.{os.getpid()}.new"
-    with open(temporary, "w", encoding="utf-8", errors="surrogatepass") as handle:
-        json.dump(entry, handle, ensure_ascii=False)
-        handle.flush()
-        os.fsync(handle.fileno())
-    os.replace(temporary, path)
-
-
-class _Worker:
-    """The right to work a spool off, as a context: True, or False while somebody else has it."""
-
-    def __init__(self, folder: str) -> None:
-        self._path = os.path.join(folder, _LOCK)
-
-    def __enter__(self) -> bool:
-        from fcntl import LOCK_EX, LOCK_NB, flock
-
-        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            flock(self._handle, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._handle)
+    data = json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    disk.replace(path, data, shared=True, sync=True)

@@ -15,10 +15,11 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ctxrepo.disk import sync_folders, write_whole
 from ctxrepo.errors import Conflict, Invalid, Refused
 
 ABSENT = ""
@@ -126,27 +127,6 @@ def link_exclusively(source: str, target: str) -> None:
         with open(source, "rb") as file:
             write_whole(f"{target}.new", file.read())
         os.replace(f"{target}.new", target)
-
-
-def write_whole(path: str, data: bytes, *, mode: int = REGULAR, sync: bool = True) -> None:
-    """Writes a file that nobody else looks at yet (a temporary one) and forces it to disk."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, mode & 0o777 | 0o222)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        if sync:
-            os.fsync(fd)
-
-
-def sync_folders(folders: Iterable[str]) -> None:
-    """Forces the names in these folders to disk."""
-    for folder in folders:
-        with suppress(OSError):
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
 
 
 def apply(root: str, changes: Sequence[Change], token: str) -> None:

@@ -21,8 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ctxrepo import disk
 from ctxrepo.errors import Refused
-from ctxrepo.store.files import write_whole
 
 if TYPE_CHECKING:
     from ctxrepo.store.store import Store
@@ -54,9 +54,7 @@ def planted_paths(team: Store) -> list[str]:
             return list(seen["planted"])
     found = sorted(set(_claimed(team)))
     os.makedirs(team.state_dir, exist_ok=True)
-    write_whole(f"{team.state_dir}/{_SEEN}.new", json.dumps({"state": state, "planted": found}).encode(), sync=False)
-    with suppress(FileNotFoundError):
-        os.replace(f"{team.state_dir}/{_SEEN}.new", f"{team.state_dir}/{_SEEN}")
+    disk.replace(f"{team.state_dir}/{_SEEN}", json.dumps({"state": state, "planted": found}).encode(), shared=True)
     return found
 
 

@@ -15,8 +15,9 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from ctxrepo import disk
 from ctxrepo.store.fastimport import Signature
-from ctxrepo.store.files import Change, sync_folders, write_whole
+from ctxrepo.store.files import Change
 
 NAME = "journal.json"
 
@@ -58,10 +59,9 @@ def save(folder: str, intent: Intent) -> None:
         "snapshot": intent.snapshot,
     }
     several = len(intent.changes) > 1
-    write_whole(f"{folder}/{NAME}.new", json.dumps(value).encode("utf-8", "surrogatepass"), sync=several)
-    os.replace(f"{folder}/{NAME}.new", f"{folder}/{NAME}")
+    disk.replace(f"{folder}/{NAME}", json.dumps(value).encode("utf-8", "surrogatepass"), sync=several)
     if several:
-        sync_folders([folder])
+        disk.sync_folders([folder])
 
 
 def load(folder: str) -> Intent | None:

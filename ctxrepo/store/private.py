@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 
+from ctxrepo import disk
 from ctxrepo.errors import Conflict, CtxError, Invalid, NotFound, Refused
 from ctxrepo.store import guards, refs
 from ctxrepo.store.git import GitFailed, run_git
@@ -100,9 +101,7 @@ def ignore_private(team: Store) -> None:
         have = file.read()
     new = _with_lines(have, (*IGNORED, _TEMPORARY))
     if new != have:
-        with open(f"{path}.ctxrepo", "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(new)
-        os.replace(f"{path}.ctxrepo", path)
+        disk.replace(path, new.encode("utf-8", "surrogateescape"), shared=True)
 
 
 def with_private_ignored(text: str) -> str:

@@ -29,6 +29,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from ctxrepo import disk
 from ctxrepo.errors import Conflict, CtxError, Refused
 from ctxrepo.store import files, refs
 from ctxrepo.store.fastimport import SCRATCH, Signature, message
@@ -199,7 +200,7 @@ def _prepare(store: Store, fresh: str, token: str) -> None:
         elif os.path.isfile(source):
             shutil.copy2(source, f"{fresh}/{name}")
     shutil.copy2(f"{store.git_dir}/HEAD", f"{fresh}/HEAD")
-    files.write_whole(f"{fresh}/{MARKER}", token.encode())
+    disk.write_whole(f"{fresh}/{MARKER}", token.encode())
 
 
 def _changes(store: Store, new: Git, receipt: Receipt) -> list[Change]:
@@ -256,7 +257,7 @@ def _git_locks(store: Store, ref: str, token: str) -> Iterator[None]:
     taken: list[str] = []
     try:
         for own, lock in pairs:
-            files.write_whole(own, b"", sync=False)
+            disk.write_whole(own, b"", sync=False)
             os.makedirs(os.path.dirname(lock), exist_ok=True)
             try:
                 files.link_exclusively(own, lock)
@@ -280,7 +281,7 @@ def _swap(current: str, fresh: str) -> None:
         aside = f"{fresh}-old"
         os.rename(current, aside)
         os.rename(fresh, current)
-    files.sync_folders([os.path.dirname(current)])
+    disk.sync_folders([os.path.dirname(current)])
 
 
 def exchange(one: str, other: str) -> bool:
@@ -365,9 +366,8 @@ def _marked(store: Store) -> str | None:
 
 def _save(store: Store, intent: _Intent) -> None:
     path = f"{store.state_dir}/{INTENT}"
-    files.write_whole(f"{path}.new", json.dumps(asdict(intent)).encode())
-    os.replace(f"{path}.new", path)
-    files.sync_folders([store.state_dir])
+    disk.replace(path, json.dumps(asdict(intent)).encode(), sync=True)
+    disk.sync_folders([store.state_dir])
 
 
 def _load(store: Store) -> _Intent | None:

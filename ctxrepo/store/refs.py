@@ -16,8 +16,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
+from ctxrepo.disk import write_whole
 from ctxrepo.errors import Conflict, Refused
-from ctxrepo.store.files import link_exclusively, write_whole
+from ctxrepo.store.files import link_exclusively
 
 PATIENCE = 5.0
 PREPARED = "ref-"

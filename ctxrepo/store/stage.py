@@ -26,8 +26,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ctxrepo import disk
 from ctxrepo.errors import Conflict
-from ctxrepo.store.files import link_exclusively, write_whole
+from ctxrepo.store.files import link_exclusively
 from ctxrepo.store.git import Git
 
 PATIENCE = 5.0
@@ -204,9 +205,7 @@ class Stage:
 
     def _remember(self, state: list[int], head: str | None, paths: set[str], settled: str | None = None) -> None:
         value = {"index": state, "head": head, "staged": sorted(paths), "settled": settled}
-        name = f"{self._scratch}/{_SEEN}"
-        write_whole(f"{name}.new", json.dumps(value).encode("utf-8", "surrogatepass"), sync=False)
-        os.replace(f"{name}.new", name)
+        disk.replace(f"{self._scratch}/{_SEEN}", json.dumps(value).encode("utf-8", "surrogatepass"))
 
 
 def _state(index: str) -> list[int] | None:

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 
+from ctxrepo import disk
 from ctxrepo.errors import Conflict, CtxError, Refused
 from ctxrepo.store import fastimport, files, guards, operation, purge, refs, snapshot
 from ctxrepo.store.fastimport import Signature, message, one_line
@@ -230,9 +231,7 @@ class Store:
         To be called by whoever keeps an index of the files, when it finds a difference.
         """
         os.makedirs(self.state_dir, exist_ok=True)
-        name = f"{self.state_dir}/{_EDITED}"
-        files.write_whole(f"{name}.{os.getpid()}", os.urandom(8).hex().encode("ascii"), sync=False)
-        os.replace(f"{name}.{os.getpid()}", name)
+        disk.replace(f"{self.state_dir}/{_EDITED}", os.urandom(8).hex().encode("ascii"), shared=True)
 
     def settled(self) -> bool:
         """Returns whether a full snapshot left nothing and, to our knowledge, only ctxrepo has written since.

@@ -7,7 +7,6 @@ so readers stop trusting it exactly when it hangs, and not before every store ha
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -21,6 +20,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
 
+from ctxrepo import disk
 from ctxrepo.errors import Refused
 from ctxrepo.index import heartbeat
 from ctxrepo.watch.events import Complaints, FileEvents, Queue, WatchedStore, folder_identity
@@ -30,6 +30,7 @@ REVIEW_EVERY = 1.0  # seconds between two looks at which folders there are
 LOOK_EVERY = 60.0  # seconds between full looks that nothing called for
 POLL_EVERY = 2.0  # the same without events
 POLL_SHARE = 20  # so many times as long as it took, at least, is a full look waited for
+READER = 1.0  # seconds for which somebody who asks whether there is a watcher may hold its lock
 LOG_MOST = 1_000_000  # bytes of the log; then it starts anew
 
 
@@ -202,31 +203,19 @@ class Watcher:
         }
         path = os.path.join(self._local, heartbeat.BEAT)
         with suppress(OSError):
-            with open(path + ".new", "w", encoding="utf-8") as handle:
-                json.dump(about, handle)
-            os.replace(path + ".new", path)
+            disk.replace(path, json.dumps(about).encode())
 
     @contextmanager
     def _held(self) -> Iterator[None]:
         os.makedirs(self._local, exist_ok=True)
-        handle = os.open(os.path.join(self._local, heartbeat.LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            deadline = time.monotonic() + 1.0  # a reader that asks holds it for a moment
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise Refused("Another watcher watches this workspace.", hint="ctxrepo status") from None
-                    time.sleep(0.02)
+        with disk.Lock(os.path.join(self._local, heartbeat.LOCK), READER) as held:
+            if not held:
+                raise Refused("Another watcher watches this workspace.", hint="ctxrepo status")
             try:
                 yield
             finally:
                 with suppress(OSError):
                     os.unlink(os.path.join(self._local, heartbeat.BEAT))
-        finally:
-            os.close(handle)
 
     @contextmanager
     def _stopped_by_signals(self) -> Iterator[None]:

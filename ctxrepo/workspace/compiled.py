@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Mapping
 
+from ctxrepo import disk
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse
 from ctxrepo.errors import CtxError
 from ctxrepo.index.catalog import Catalog
@@ -53,9 +54,7 @@ def write_if_changed(path: str, content: Mapping[str, object]) -> bool:
         pass
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(f"{path}.{os.getpid()}", "wb") as handle:
-            handle.write(data)
-        os.replace(f"{path}.{os.getpid()}", path)
+        disk.replace(path, data, shared=True)
     except OSError as err:
         raise CtxError(f"{path} cannot be written: {err.strerror}.", hint="ctxrepo doctor") from err
     return True

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TypedDict
 
-from ctxrepo import access
+from ctxrepo import access, disk
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse_plain
 from ctxrepo.asset.rewrite import rewrite
 from ctxrepo.errors import Invalid, Refused, UsageFault
@@ -258,7 +258,5 @@ def _remember_user(layout: Layout, user: str) -> bool:
     if parse_plain(text).fields.get("user") == user:
         return False
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.new", "w", encoding="utf-8") as handle:
-        handle.write(rewrite(text, {"user": user}))
-    os.replace(f"{path}.new", path)
+    disk.replace(path, rewrite(text, {"user": user}).encode())
     return True

@@ -331,7 +331,7 @@ def test_a_full_disk_leaves_the_old_index_in_place(filled: Fill, monkeypatch: py
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ctxrepo.index.generation._replace", full)
+    monkeypatch.setattr("ctxrepo.index.generation.replace", full)
     with pytest.raises(OSError, match="No space"):
         store.index.rebuild()
     store.write(f"{MONTH}/1.md", "sloe gin")

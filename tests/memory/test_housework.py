@@ -215,7 +215,7 @@ def test_work_left_undone_starts_no_worker_every_second(team: Path, monkeypatch:
         work(repo)
         put(repo)
         starts = Starts(repo)
-        with spool._Worker(spool.folder_of(repo.layout.local, "me")) as ours:
+        with spool.claim(repo.layout.local, "me") as ours:
             assert ours
             for _ in range(5):
                 starts.after_a_tick()
