@@ -44,7 +44,7 @@ def _print_captured(found: dict[str, Any], dry_run: bool) -> None:
         if not dry_run:
             output.line(f"  {name}")
         for old in row["replaces"]:
-            output.line(f"  instead of {old}")
+            output.line(f"  instead of {old[-6:].lower()}")
     for row in found["left_out"]:
         output.note(f"Left out, {row['why']}: {row['text']}" if row["text"] else f"Left out: {row['why']}")
     if not found["results"]:
@@ -116,8 +116,11 @@ def test(call: Call, name: str) -> None:
         found = Rulebook(repo).test(name)
 
     def text() -> None:
-        output.line(f"{found['rule']['name']} ({_action(found['rule'])}) matches {found['total']} facts")
-        output.table(("id", "kind", "text"), [(row["id"], row["kind"], row["text"][:80]) for row in found["results"]])
+        output.line(
+            f"{found['rule']['name']} ({_action(found['rule'])}) matches {output.counted(found['total'], 'fact')}"
+        )
+        rows = [(row["id"][-6:].lower(), row["kind"], output.shortened(row["text"], 80)) for row in found["results"]]
+        output.table(("id", "kind", "text"), rows)
 
     call.emit(found, text)
 

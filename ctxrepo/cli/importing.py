@@ -108,12 +108,24 @@ def _print_purge(done: dict[str, Any]) -> None:
         for each in done["held_by"]:
             output.note(f"{each} holds the old history: purge it there too, or use --even-if-held.")
         return
-    output.line(f"Purged {names}: {len(done['versions'])} versions, {done['commits_rewritten']} commits written anew.")
+    output.line(
+        f"Purged {names}: {output.counted(len(done['versions']), 'version')},"
+        f" {output.counted(done['commits_rewritten'], 'commit')} written anew."
+    )
     head = done["commit"][: output.SHORT]
     output.line(f"  {done['objects_read']} objects were read through, none holds it. New head: {head}")
     output.line(
-        f"  Cleaned: {len(done['cleaned'])} other files, {done['messages']} messages,"
-        f" {done['local_files']} local files, {done['usage_events']} usage events."
+        "  Cleaned: "
+        + ", ".join(
+            output.counted(count, what)
+            for count, what in (
+                (len(done["cleaned"]), "other file"),
+                (done["messages"], "message"),
+                (done["local_files"], "local file"),
+                (done["usage_events"], "usage event"),
+            )
+        )
+        + "."
     )
     for name, what in (
         ("held_by", "still holds the old history"),

@@ -69,7 +69,7 @@ def print_hits(found: dict[str, Any]) -> None:
             f"{hit['score']:.2f}",
             f"{hit['relevance']:.2f}",
             hit["tail"] or "-",
-            hit["kind"],
+            hit["kind"] + (", in conflict" if hit.get("status") == "conflict" else ""),
             hit["created"][:10] or "-",
             _summary(hit),
         )

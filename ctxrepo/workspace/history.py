@@ -257,7 +257,7 @@ def _because(fields: Mapping[str, Any], found: Found, now: float) -> list[str]:
         where = "in every project" if project == "*" else f"in project {project}"
         said.append(f"Holds {where}, for {'every agent' if agent == '*' else f'agent {agent}'}.")
     if fields.get("reason"):
-        said.append(f"Reason: {str(fields['reason']).rstrip('.')}.")
+        said.append(f"Reason: {str(fields['reason']).rstrip('.。')}.")
     if found.store == TEAM:
         said.append(
             "The default branch holds it so: reviewed."

@@ -178,7 +178,7 @@ def test_command_line(repo: ContextRepository) -> None:
     preview = subprocess.run([*base, "--dry-run"], capture_output=True, text=True, check=True)
     assert preview.stdout == f"{fact['tail']} would be purged.\n"
     done = subprocess.run([*base, "--yes"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(f"Purged {fact['tail']}: 1 versions")
+    assert done.stdout.startswith(f"Purged {fact['tail']}: 1 version,")
     assert WORDS not in done.stdout + done.stderr
     assert holding(repo, WORDS) == []
 
