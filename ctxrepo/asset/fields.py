@@ -13,11 +13,14 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ctxrepo.asset.header import text_of
 from ctxrepo.asset.ids import is_id
+
+
+DAY = 86_400  # seconds
 
 
 class Unfit(ValueError):
@@ -75,9 +78,7 @@ def instant(value: object, *, end: bool = False) -> float:
         raise Unfit(f"is no date: {text[:40]!r}; write 2026-11-29 or 2026-11-29T10:00:00Z") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    if end and len(text) == 10:
-        moment += timedelta(days=1)
-    return moment.timestamp()
+    return moment.timestamp() + (DAY if end and len(text) == 10 else 0)
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str:

@@ -163,7 +163,7 @@ def find_secrets(text: str) -> list[Secret]:
     lower = text.lower()
     if any(start in lower for start in _LABEL_STARTS):
         candidates |= {*_by_label(text), *_by_sentence(text)}
-    for secret in sorted(candidates, key=lambda one: (one.start, -one.end)):
+    for secret in sorted(candidates, key=lambda one: (one.start, -one.end, one.kind)):
         if not found or secret.start >= found[-1].end:
             found.append(secret)
     return found
