@@ -19,13 +19,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ctxrepo import disk
 from ctxrepo.errors import Refused
-
-if TYPE_CHECKING:
-    from ctxrepo.store.store import Store
+from ctxrepo.store.repository import Repository
 
 CLAIMED = ("memory", "tasks")
 _SEEN = "planted.json"
@@ -45,7 +42,7 @@ def claims_private(path: str) -> bool:
     return first.rstrip(". ") in CLAIMED
 
 
-def planted_paths(team: Store) -> list[str]:
+def planted_paths(team: Repository) -> list[str]:
     """Returns the private paths that the team's HEAD or index holds; there should be none."""
     state = _state(team)
     with suppress(OSError, ValueError, KeyError), open(f"{team.state_dir}/{_SEEN}", "rb") as file:
@@ -73,7 +70,7 @@ def refuse_planted_paths(paths: Sequence[str]) -> None:
         )
 
 
-def refuse_planted(team: Store) -> None:
+def refuse_planted(team: Repository) -> None:
     """Refuses to go on while the team's HEAD or index holds private paths.
 
     Raises:
@@ -82,7 +79,7 @@ def refuse_planted(team: Store) -> None:
     refuse_planted_paths(planted_paths(team))
 
 
-def refuse_unsafe(team: Store, store: Store) -> None:
+def refuse_unsafe(team: Repository, store: Repository) -> None:
     """The guard of every write to a private store.
 
     Raises:
@@ -94,7 +91,7 @@ def refuse_unsafe(team: Store, store: Store) -> None:
         raise Refused(f"{loss.message} Nothing was written.", hint="ctxrepo doctor --fix")
 
 
-def lost_wholesale(store: Store) -> Loss | None:
+def lost_wholesale(store: Repository) -> Loss | None:
     """Returns how a private store lost its files as a whole, None when it did not.
 
     A single tracked file that is missing is a deletion. No file left at all where the history holds several is a loss.
@@ -114,7 +111,7 @@ def lost_wholesale(store: Store) -> Loss | None:
     return None
 
 
-def gitfile_of(store: Store) -> str | None:
+def gitfile_of(store: Repository) -> str | None:
     """Returns the text of the store's gitfile, None when there is none."""
     try:
         with open(f"{store.root}/.git", encoding="utf-8", errors="surrogateescape") as file:
@@ -123,7 +120,7 @@ def gitfile_of(store: Store) -> str | None:
         return None
 
 
-def wanted_gitfile(store: Store) -> str:
+def wanted_gitfile(store: Repository) -> str:
     """Returns what the store's gitfile should say."""
     return f"gitdir: {os.path.relpath(store.git_dir, store.root)}\n"
 
@@ -146,7 +143,7 @@ def _any_file(folder: str) -> bool:
     return False
 
 
-def _tracked(store: Store, limit: int) -> list[str]:
+def _tracked(store: Repository, limit: int) -> list[str]:
     """Returns up to `limit` paths of the store's last commit, those with a dot at their beginning left out."""
     commit = store.head().commit
     if commit is None:
@@ -156,7 +153,7 @@ def _tracked(store: Store, limit: int) -> list[str]:
     return [path for path in paths if not path.startswith(".")][:limit]
 
 
-def _claimed(team: Store) -> Iterator[str]:
+def _claimed(team: Repository) -> Iterator[str]:
     """Yields paths of HEAD and of the index whose top folder claims to be private; looks closer at these only."""
     commit = team.head().commit
     index = [path for path in team.git.run("ls-files", "-z").split(b"\0") if path]
@@ -171,7 +168,7 @@ def _claimed(team: Store) -> Iterator[str]:
             yield from (os.fsdecode(path) for path in listing.split(b"\0") if path)
 
 
-def _state(team: Store) -> list[object]:
+def _state(team: Repository) -> list[object]:
     try:
         found = os.stat(f"{team.git_dir}/index")
     except FileNotFoundError:

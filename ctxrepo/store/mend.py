@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ctxrepo.errors import CtxError, Refused
-from ctxrepo.store import guards, private
+from ctxrepo.store import guards, operation, private
 from ctxrepo.store.fastimport import message
 from ctxrepo.store.files import etag
 from ctxrepo.store.git import GitFailed
@@ -129,7 +129,7 @@ def evict(team: Store, *, actor: str, now: datetime | None = None) -> list[str]:
             [("Ctx-Op", "doctor.fix"), ("Ctx-Actor", actor)],
         )
         if committed:
-            team.commit_changes([], text, actor, now, untracked=planted)
+            operation.commit_changes(team, [], text, actor, now, untracked=planted)
         else:
             team.stage.wait()
             team.stage.put([], team.token(), forced=planted)

@@ -18,17 +18,16 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from ctxrepo.errors import Conflict, CtxError, Refused
 from ctxrepo.store import files, journal
-from ctxrepo.store.fastimport import Entry, Import, Signature
+from ctxrepo.store.fastimport import Entry, Import, Signature, message
 from ctxrepo.store.files import Change, etag
 from ctxrepo.store.git import pathspecs
+from ctxrepo.store.repository import Repository
 
-if TYPE_CHECKING:
-    from ctxrepo.store.store import Store
-
+SNAPSHOT_SUBJECT = "snapshot: edits made outside"
 ATTEMPTS = 8
 BULK = 500
 
@@ -62,7 +61,31 @@ class Made:
     rescued: list[Change] = field(default_factory=list)
 
 
-def carry_out(store: Store, operation: Operation) -> str | None:
+def commit_changes(
+    store: Repository,
+    changes: Sequence[Change],
+    text: str,
+    actor: str,
+    now: datetime | None = None,
+    *,
+    trusted: bool = False,
+    untracked: Sequence[str] = (),
+) -> str | None:
+    """Commits changes whose content before is known; call it under the store's lock, after `check_writable`.
+
+    Args:
+        trusted: what is on disk is what shall be committed, so it is no edit from outside.
+        untracked: paths that leave git although their file stays.
+
+    Returns:
+        The id of the commit, None when the branch holds it all already.
+    """
+    signature = store.signature(actor, now)
+    prior = message(SNAPSHOT_SUBJECT, [("Ctx-Op", "snapshot"), ("Ctx-Actor", actor)])
+    return carry_out(store, Operation(text, signature, signature, changes, prior, trusted=trusted, untracked=untracked))
+
+
+def carry_out(store: Repository, operation: Operation) -> str | None:
     """Makes the files, the index and the branch what the operation says; call it under the store's lock.
 
     Returns:
@@ -98,7 +121,7 @@ class _Progress:
     indexed: bool = False
 
 
-def _attempt(store: Store, operation: Operation, progress: _Progress) -> str | None:
+def _attempt(store: Repository, operation: Operation, progress: _Progress) -> str | None:
     """Moves files, index and branch; does it anew on a branch that moved meanwhile."""
     paths = [change.path for change in operation.changes]
     token = progress.token
@@ -120,14 +143,24 @@ def _attempt(store: Store, operation: Operation, progress: _Progress) -> str | N
     raise Conflict(f"The branch of {store.name} kept moving; nothing was written.")
 
 
-def finish_interrupted(store: Store) -> list[str]:
-    """Finishes what a killed process began; call it under the store's lock.
-
-    A file that holds neither the content before nor the one after was edited since the kill: it stays as it is. On
-    another branch than the one it was meant for nothing is committed.
+def recover(store: Repository) -> list[str]:
+    """Finishes what a killed process began and tells of it; call it under the store's lock.
 
     Returns:
         The paths that it brought up to date.
+    """
+    os.makedirs(store.state_dir, exist_ok=True)
+    paths = _finish_interrupted(store)
+    if paths:
+        store.announce(paths)
+    return paths
+
+
+def _finish_interrupted(store: Repository) -> list[str]:
+    """Brings files, index and branch to what the journal says, and returns its paths.
+
+    A file that holds neither the content before nor the one after was edited since the kill: it stays as it is. On
+    another branch than the one it was meant for nothing is committed.
     """
     store.clear_scratch()
     intent = journal.load(store.state_dir)
@@ -143,7 +176,7 @@ def finish_interrupted(store: Store) -> list[str]:
     return [change.path for change in intent.changes]
 
 
-def _resume(store: Store, intent: journal.Intent, head: str | None) -> None:
+def _resume(store: Repository, intent: journal.Intent, head: str | None) -> None:
     untouched, edited = [], []
     for change in intent.changes:
         try:
@@ -176,7 +209,7 @@ def _resume(store: Store, intent: journal.Intent, head: str | None) -> None:
     carry_out(store, resumed)
 
 
-def _unstage(store: Store, edited: Sequence[Change], head: str | None) -> None:
+def _unstage(store: Repository, edited: Sequence[Change], head: str | None) -> None:
     """Takes out of the index what the killed process put there and the person has edited since."""
     staged = store.stage.staged(head)
     suspects = [change for change in edited if change.path in staged]
@@ -188,7 +221,7 @@ def _unstage(store: Store, edited: Sequence[Change], head: str | None) -> None:
         store.git.run("restore", "--staged", f"--source={head}", "--", *ours)
 
 
-def _make(store: Store, operation: Operation, base: str | None, token: str, *, again: bool) -> Made | None:
+def _make(store: Repository, operation: Operation, base: str | None, token: str, *, again: bool) -> Made | None:
     bulk = len(operation.changes) > BULK
     with Import(store.git, store.common_dir, base, token, bulk=bulk) as stream:
         paths = [change.path for change in operation.changes]
@@ -211,7 +244,7 @@ def _make(store: Store, operation: Operation, base: str | None, token: str, *, a
         return Made(stream.finish(), rescued)
 
 
-def _listed(store: Store, commit: str | None) -> Mapping[str, Entry | None]:
+def _listed(store: Repository, commit: str | None) -> Mapping[str, Entry | None]:
     """Returns everything that a commit holds: for thousands of paths cheaper than asking for each."""
     found: dict[str, Entry | None] = {}
     if commit is not None:
@@ -223,7 +256,7 @@ def _listed(store: Store, commit: str | None) -> Mapping[str, Entry | None]:
     return found
 
 
-def _rescued(store: Store, operation: Operation, known: Mapping[str, Entry | None]) -> list[Change]:
+def _rescued(store: Repository, operation: Operation, known: Mapping[str, Entry | None]) -> list[Change]:
     """Returns what is on disk, is not in the branch, and is about to be written over."""
     if not store.private:
         return []
@@ -239,13 +272,13 @@ def _blob(entry: Entry | None) -> str | None:
     return None if entry is None else entry.blob
 
 
-def _same(store: Store, entry: Entry | None, change: Change) -> bool:
+def _same(store: Repository, entry: Entry | None, change: Change) -> bool:
     if entry is None or change.after is None:
         return entry is None and change.after is None
     return store.private and entry.mode == change.mode and entry.blob == etag(change.after)
 
 
-def _put(store: Store, stream: Import, path: str, data: bytes | None, mode: int, converted: set[str]) -> None:
+def _put(store: Repository, stream: Import, path: str, data: bytes | None, mode: int, converted: set[str]) -> None:
     if data is None:
         stream.delete(path)
     elif path in converted:
@@ -254,7 +287,7 @@ def _put(store: Store, stream: Import, path: str, data: bytes | None, mode: int,
         stream.modify(path, mode, data)
 
 
-def _check_staged(store: Store, operation: Operation, head: str | None) -> None:
+def _check_staged(store: Repository, operation: Operation, head: str | None) -> None:
     paths = {change.path for change in operation.changes}
     clashes = store.stage.staged(head) & paths
     if not clashes:
@@ -270,13 +303,13 @@ def _check_staged(store: Store, operation: Operation, head: str | None) -> None:
             )
 
 
-def _blob_of(store: Store, path: str, data: bytes | None) -> str | None:
+def _blob_of(store: Repository, path: str, data: bytes | None) -> str | None:
     if data is None:
         return None
     return etag(data) if store.private else store.filtered_blob(path, data)
 
 
-def staged_blobs(store: Store, paths: Sequence[str]) -> dict[str, str]:
+def staged_blobs(store: Repository, paths: Sequence[str]) -> dict[str, str]:
     """Returns the blob that the index holds for each of these paths; deleted ones are absent."""
     found: dict[str, str] = {}
     wanted = set(paths)
@@ -303,7 +336,7 @@ def _intent(operation: Operation, made: Made, token: str, ref: str, old: str | N
     )
 
 
-def _take_back(store: Store, operation: Operation, progress: _Progress) -> None:
+def _take_back(store: Repository, operation: Operation, progress: _Progress) -> None:
     """Undoes a failed operation; one interrupted by Ctrl-C keeps its journal instead and is finished later."""
     if progress.written:
         files.revert(store.root, operation.changes, progress.token)
@@ -314,7 +347,7 @@ def _take_back(store: Store, operation: Operation, progress: _Progress) -> None:
         journal.clear(store.state_dir)
 
 
-def _contains(store: Store, tip: str, commit: str) -> bool:
+def _contains(store: Repository, tip: str, commit: str) -> bool:
     if tip == commit:
         return True
     done: subprocess.CompletedProcess[bytes] = store.git.result(

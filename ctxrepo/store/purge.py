@@ -27,18 +27,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from ctxrepo import disk
 from ctxrepo.errors import Conflict, CtxError, Refused
-from ctxrepo.store import files, refs
+from ctxrepo.store import files, operation, refs
 from ctxrepo.store.fastimport import SCRATCH, Signature, message
 from ctxrepo.store.files import ABSENT, Change, etag
 from ctxrepo.store.git import Git, run_git
+from ctxrepo.store.repository import Repository
 from ctxrepo.store.rewriting import Receipt, Sieve, rewrite
-
-if TYPE_CHECKING:
-    from ctxrepo.store.store import Store
 
 INTENT = "purge.json"
 MARKER = "ctxrepo-purge"
@@ -55,7 +52,7 @@ class _Intent:
     paths: dict[str, str] = field(default_factory=dict)
 
 
-def holders(store: Store) -> list[str]:
+def holders(store: Repository) -> list[str]:
     """What else holds this store's history: remotes, linked worktrees, repositories whose objects it borrows."""
     names = store.git.run("remote").decode("utf-8", "replace").split()
     tracking = store.git.run("for-each-ref", "--format=%(refname)", "refs/remotes/").decode("utf-8", "replace").split()
@@ -69,7 +66,7 @@ def holders(store: Store) -> list[str]:
 
 
 def rebuild(
-    store: Store,
+    store: Repository,
     sieve: Sieve,
     *,
     subject: str,
@@ -89,13 +86,13 @@ def rebuild(
         follow: called under the store's lock once the files are gone, to build the index anew.
 
     Raises:
-        Refused: a remote, a linked worktree or an alternate holds it; stashed changes; see `Store.check_writable`.
+        Refused: a remote, a linked worktree or an alternate holds it; stashed changes; see `Repository.check_writable`.
         Conflict: something is staged, a touched file has uncommitted edits, or the branch kept moving; nothing changed.
         CtxError: the new repository is not what it should be; nothing changed.
     """
     with store.lock:
         finish_interrupted(store)
-        store.recover_under_lock()
+        operation.recover(store)
         store.check_writable()
         outside = holders(store)
         if outside and not anyway:
@@ -120,7 +117,7 @@ def rebuild(
     return receipt
 
 
-def finish_interrupted(store: Store) -> bool:
+def finish_interrupted(store: Repository) -> bool:
     """Brings what a killed purge left to one end: the old state or the new one; call it under the store's lock.
 
     Returns:
@@ -141,7 +138,7 @@ def finish_interrupted(store: Store) -> bool:
     return True
 
 
-def _attempt(store: Store, sieve: Sieve, text: str, who: Signature, before: Callable[[], None]) -> Receipt | None:
+def _attempt(store: Repository, sieve: Sieve, text: str, who: Signature, before: Callable[[], None]) -> Receipt | None:
     """Builds, compares and swaps; None when somebody committed meanwhile."""
     head = store.head()
     if head.commit is None:
@@ -183,12 +180,12 @@ def _attempt(store: Store, sieve: Sieve, text: str, who: Signature, before: Call
     return receipt
 
 
-def _take_back(store: Store, fresh: str) -> None:
+def _take_back(store: Repository, fresh: str) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     _forget(store)
 
 
-def _prepare(store: Store, fresh: str, token: str) -> None:
+def _prepare(store: Repository, fresh: str, token: str) -> None:
     """Makes an empty repository with the settings of the old one; its place relative to the files is the same."""
     os.makedirs(fresh, mode=0o700)
     plain = {"GIT_DEFAULT_HASH": "sha1", "GIT_DEFAULT_REF_FORMAT": "files"}
@@ -203,7 +200,7 @@ def _prepare(store: Store, fresh: str, token: str) -> None:
     disk.write_whole(f"{fresh}/{MARKER}", token.encode())
 
 
-def _changes(store: Store, new: Git, receipt: Receipt) -> list[Change]:
+def _changes(store: Repository, new: Git, receipt: Receipt) -> list[Change]:
     """What has to change on disk: files that went, and those whose content was cleaned."""
     old_tree, new_tree = _tree(store.git, receipt.old_head), _tree(new, receipt.new_head)
     changes = []
@@ -227,7 +224,7 @@ def _tree(git: Git, commit: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _check_unedited(store: Store, changes: list[Change]) -> None:
+def _check_unedited(store: Repository, changes: list[Change]) -> None:
     for change in changes:
         found, _ = files.read(store.root, change.path)
         if found is not None and found != change.before:
@@ -237,7 +234,7 @@ def _check_unedited(store: Store, changes: list[Change]) -> None:
             )
 
 
-def _refs(store: Store) -> dict[str, str]:
+def _refs(store: Repository) -> dict[str, str]:
     """References that the new history will have, with what they stand at."""
     listing = store.git.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "surrogateescape")
     pairs = (line.split(" ", 1) for line in listing.splitlines())
@@ -245,7 +242,7 @@ def _refs(store: Store) -> dict[str, str]:
 
 
 @contextmanager
-def _git_locks(store: Store, ref: str, token: str) -> Iterator[None]:
+def _git_locks(store: Repository, ref: str, token: str) -> Iterator[None]:
     """Keeps git itself from committing for the moment of the swap.
 
     The locks are second names of files in our folder, so a later transaction knows those that a kill left for ours.
@@ -305,7 +302,7 @@ def exchange(one: str, other: str) -> bool:
     raise OSError(code, os.strerror(code), one)
 
 
-def _finish(store: Store, follow: Callable[[], None] | None = None) -> list[str]:
+def _finish(store: Repository, follow: Callable[[], None] | None = None) -> list[str]:
     """Lets files, caches and the old folder follow the swap; returns paths that were edited in that moment."""
     intent = _load(store)
     expected = {} if intent is None else intent.paths
@@ -323,7 +320,7 @@ def _finish(store: Store, follow: Callable[[], None] | None = None) -> list[str]
     return left
 
 
-def _followed(store: Store, path: str, expected: str) -> bool:
+def _followed(store: Repository, path: str, expected: str) -> bool:
     """Brings one file to what the new history holds, if it still is what the old one held."""
     try:
         before, mode = files.read(store.root, path)
@@ -346,17 +343,17 @@ def _expected(data: bytes | None) -> str:
     return ABSENT if data is None else etag(data)
 
 
-def _fresh(store: Store, token: str) -> str:
+def _fresh(store: Repository, token: str) -> str:
     return f"{store.git_dir}.purge-{token}"
 
 
-def _beside(store: Store) -> list[str]:
+def _beside(store: Repository) -> list[str]:
     """Folders of purges beside the repository: unfinished new ones, and old ones on their way out."""
     parent, name = os.path.split(store.git_dir)
     return [f"{parent}/{each}" for each in sorted(os.listdir(parent)) if each.startswith(f"{name}.purge-")]
 
 
-def _marked(store: Store) -> str | None:
+def _marked(store: Repository) -> str | None:
     try:
         with open(f"{store.git_dir}/{MARKER}", encoding="ascii") as file:
             return file.read()
@@ -364,13 +361,13 @@ def _marked(store: Store) -> str | None:
         return None
 
 
-def _save(store: Store, intent: _Intent) -> None:
+def _save(store: Repository, intent: _Intent) -> None:
     path = f"{store.state_dir}/{INTENT}"
     disk.replace(path, json.dumps(asdict(intent)).encode(), sync=True)
     disk.sync_folders([store.state_dir])
 
 
-def _load(store: Store) -> _Intent | None:
+def _load(store: Repository) -> _Intent | None:
     try:
         with open(f"{store.state_dir}/{INTENT}", "rb") as file:
             return _Intent(**json.loads(file.read()))
@@ -378,6 +375,6 @@ def _load(store: Store) -> _Intent | None:
         return None
 
 
-def _forget(store: Store) -> None:
+def _forget(store: Repository) -> None:
     with suppress(FileNotFoundError):
         os.unlink(f"{store.state_dir}/{INTENT}")

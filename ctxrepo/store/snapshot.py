@@ -15,15 +15,12 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from ctxrepo.errors import CtxError
 from ctxrepo.store.fastimport import message
 from ctxrepo.store.files import Change, etag, read
-from ctxrepo.store.operation import staged_blobs
-
-if TYPE_CHECKING:
-    from ctxrepo.store.store import Store
+from ctxrepo.store.operation import commit_changes, staged_blobs
+from ctxrepo.store.repository import Repository
 
 LARGEST = 10 * 1024 * 1024
 Adopt = Callable[[str, bytes], bytes | None]
@@ -39,7 +36,7 @@ class Report:
 
 
 def take(
-    store: Store,
+    store: Repository,
     *,
     adopt: Adopt | None = None,
     paths: Iterable[str] | None = None,
@@ -69,7 +66,7 @@ def take(
     if not changes:
         return Report(None, [], skipped)
     text = message(_subject(changes), [("Ctx-Op", "snapshot"), ("Ctx-Actor", actor)])
-    commit = store.commit_changes(changes, text, actor, now, trusted=True)
+    commit = commit_changes(store, changes, text, actor, now, trusted=True)
     return Report(commit, [change.path for change in changes] if commit else [], skipped)
 
 
@@ -112,7 +109,7 @@ def _unfit(root: str, path: str) -> str | None:
     return None
 
 
-def _without_half_staged(store: Store, changes: list[Change]) -> tuple[list[Change], list[str]]:
+def _without_half_staged(store: Repository, changes: list[Change]) -> tuple[list[Change], list[str]]:
     """Leaves out what the person has staged with a content that is not the one on disk."""
     staged = store.stage.staged(store.head().commit) & {change.path for change in changes}
     if not staged:

@@ -26,6 +26,7 @@ from ctxrepo.asset.rewrite import rewrite
 from ctxrepo.errors import Invalid, Refused, UsageFault
 from ctxrepo.store.fastimport import message
 from ctxrepo.store.files import Change, read
+from ctxrepo.store.operation import commit_changes
 from ctxrepo.store.private import create_private, create_team, with_private_ignored
 from ctxrepo.store.remote import published, upstream
 from ctxrepo.store.store import Store
@@ -215,7 +216,7 @@ def _first_commit(team: Store, missing: dict[str, bytes], user: str, now: dateti
     with team.lock:
         team.recover_under_lock()
         team.check_writable()
-        team.commit_changes(changes, text, user, now, trusted=True)
+        commit_changes(team, changes, text, user, now, trusted=True)
     return sorted(change.path for change in changes if change.before is None)
 
 
