@@ -468,6 +468,8 @@ def _moment(time: str) -> datetime | None:
         found = datetime.fromisoformat(time.replace("Z", "+00:00"))
     except ValueError:
         return None
+    if not 1970 <= found.year < 9000:  # a clock that was never set; the ends of the calendar overflow
+        return None
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found
 
 

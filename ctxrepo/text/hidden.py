@@ -1,4 +1,5 @@
-"""Characters that a reader does not see but a program reads: zero-width, bidirectional, tag and control characters.
+"""Characters that a reader does not see but a program reads: zero-width, bidirectional, tag and control characters,
+and halves of a surrogate pair, which no file can hold.
 
 They make a review meaningless: what a person approves is not what an agent is told.  They are refused in what is
 newly written and shown wherever text is reviewed.  Some of them are also how people write, and those pass: the joiner
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 _SUSPECT = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _SUBDIVISION_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f")

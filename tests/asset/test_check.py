@@ -246,6 +246,7 @@ def test_a_date_as_an_end_includes_its_day() -> None:
     """Something valid until the 29th holds all of the 29th."""
     assert instant("1970-01-01", end=True) == 86_400.0
     assert instant("1970-01-01T00:01:00Z", end=True) == 60.0
+    assert instant("9999-12-31", end=True) == instant("9999-12-31") + 86_400.0, "the calendar's last day has an end"
 
 
 @pytest.mark.parametrize("text", ["2026-13-01", "29.11.2026", "2026", "20261129", "2026-W01-1", "now", 7, True])

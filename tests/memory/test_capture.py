@@ -309,3 +309,17 @@ def _user(content: object) -> dict[str, Any]:
 
 def _assistant(text: str) -> dict[str, Any]:
     return {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "0001-01-01"])
+def test_a_clock_at_the_end_of_the_calendar_counts_as_none(repo: ContextRepository, moment: str) -> None:
+    """The fact is captured as of now, whatever the transcript claims."""
+    found = say(repo, "I prefer dark roast coffee in the morning.", time=moment)
+    (row,) = found["results"]
+    assert repo.memory.show(row["id"])["created"] >= "2026"
+
+
+def test_half_a_character_costs_its_sentence_only(repo: ContextRepository) -> None:
+    """Hosts cut texts in the middle of an emoji; JSON can hold the half, a file cannot."""
+    say(repo, "I prefer \ud83d tea. I prefer dark roast coffee in the morning.")
+    assert facts(repo) == ["I prefer dark roast coffee in the morning"]

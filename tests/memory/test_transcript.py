@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -129,3 +130,19 @@ def test_anything_else_is_refused_with_an_example(data: str) -> None:
 def test_nothing_is_no_turn() -> None:
     """Empty input, an empty list, an empty message."""
     assert turns("") == turns("[]") == turns('{"messages": []}') == turns('{"user": "", "assistant": ""}') == []
+
+
+@pytest.mark.parametrize("nested", ["[" * 100_000, '{"user":' * 50_000])
+def test_data_nested_beyond_reason_are_no_transcript(nested: str) -> None:
+    """As a whole and as one row among good ones."""
+    with pytest.raises(Invalid, match="neither a turn nor a transcript"):
+        turns(nested)
+    assert [turn.user for turn in turns(lines(user("I prefer tea.")) + "\n" + nested)] == ["I prefer tea."]
+
+
+@pytest.mark.parametrize("run", [" " * 200_000, "\n" * 200_000, "memory/me/facts/" * 10_000])
+def test_a_long_run_of_anything_takes_no_time(run: str) -> None:
+    """A pasted log may hold hundreds of thousands of blanks."""
+    before = time.process_time()
+    turns({"user": run + "I prefer tea.", "assistant": ""})
+    assert time.process_time() - before < 1

@@ -54,3 +54,4 @@ def test_a_hidden_character_is_named() -> None:
     """The message says what it is, also for one without a name."""
     assert find_hidden("\u200b")[0].name == "U+200B ZERO WIDTH SPACE"
     assert find_hidden("\x07")[0].name == "U+0007 control character"
+    assert show_hidden("half \ud83d") == "half ⟨U+D83D⟩", "a cut emoji can stand in JSON, but in no file"

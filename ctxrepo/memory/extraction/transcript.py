@@ -68,13 +68,13 @@ _OWN_BLOCK = re.compile(
 _ESCAPED = re.compile(rf"&lt;(?P<slash>/?)(?P<tag>{_OWN}|private)(?P<rest>[^&<>]*)&gt;", re.IGNORECASE)
 _STRAY = re.compile(rf"</?(?:{_OWN}|private|no-memory)(?:\s[^<>]*)?/?>", re.IGNORECASE)
 _SHOWN = re.compile(
-    r"^\s*[-*]?\s*\((?:preference|rule|decision|correction|fact|experience"
+    r"^[ \t]*(?:[-*][ \t]*)?\((?:preference|rule|decision|correction|fact|experience"
     r"|task-state), [^()]{0,300}\.md\)\s*(?P<text>.*)$",
     re.MULTILINE,
 )
 _OWN_LINE = re.compile(
     r"^.*(?:Notes that ctxrepo recalled|Shared knowledge that can be searched with `ctxrepo"
-    r"|memory/[^\s/]+/facts/\S+\.md).*$\n?",
+    r"|memory/[^\s/]{1,100}/facts/\S{1,300}\.md).*$\n?",
     re.MULTILINE,
 )
 _MACHINE_STARTS = (
@@ -135,7 +135,7 @@ def turns(data: str | Mapping[str, Any], *, session: str = "") -> list[Turn]:
         return []
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         rows = list(_rows(text))
         if not rows:
             raise Invalid(
@@ -221,7 +221,7 @@ def _rows(text: str) -> Iterator[object]:
         if line.strip():
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(row, Mapping):
                 yield row
