@@ -19,7 +19,6 @@ from typing import NamedTuple
 from ctxrepo.asset.header import text_of
 from ctxrepo.asset.ids import is_id
 
-
 DAY = 86_400  # seconds
 
 
@@ -79,6 +78,11 @@ def instant(value: object, *, end: bool = False) -> float:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return moment.timestamp() + (DAY if end and len(text) == 10 else 0)
+
+
+def stamp(moment: datetime) -> str:
+    """Gives a moment as assets write it: UTC, whole seconds, `2026-11-29T10:00:00Z`; `instant` reads it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str:

@@ -56,7 +56,7 @@ def _scan_folder(root: str, prefix: str, found: Scan, pending: list[str]) -> Non
             is_folder = entry.is_dir(follow_symlinks=False)
             if not is_folder and not name.endswith(SUFFIX) and not entry.is_symlink():
                 continue
-            if not name.isascii() and not _is_text(name):
+            if not name.isascii() and not is_utf8(name):
                 found.outcasts.append((_printable(path), "The name is not valid UTF-8; rename the file."))
             elif is_folder:
                 folders.append(path + "/")
@@ -93,7 +93,8 @@ def look(root: str, path: str) -> State | None:
     return (seen.st_mtime_ns, seen.st_size, seen.st_ino) if modes.S_ISREG(seen.st_mode) else None
 
 
-def _is_text(name: str) -> bool:
+def is_utf8(name: str) -> bool:
+    """Whether a name or path can be written as UTF-8; what cannot is found, and reported, by a full look."""
     try:
         name.encode()
     except UnicodeEncodeError:

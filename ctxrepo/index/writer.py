@@ -27,7 +27,7 @@ from ctxrepo.index import generation as generations
 from ctxrepo.index import place
 from ctxrepo.index.batch import Batch, Outcome, Progress
 from ctxrepo.index.catalog import Catalog
-from ctxrepo.index.scan import SUFFIX, Scan, look, scan
+from ctxrepo.index.scan import SUFFIX, Scan, is_utf8, look, scan
 from ctxrepo.index.source import Source
 
 _UNKNOWN = "?"  # instead of a tree, while files are judged by a new one
@@ -281,7 +281,7 @@ class StoreIndex:
         """Files that `paths` stand for: themselves, or what is and was in a folder."""
         root, source = self._source.root, self._source
         files: dict[str, None] = {}
-        for path in filter(_is_text, paths):
+        for path in filter(is_utf8, paths):
             if path.endswith(SUFFIX) and source.is_asset(path):
                 if look(root, path) is not None or catalog.known([path]):
                     files[path] = None
@@ -291,7 +291,7 @@ class StoreIndex:
             gone = catalog.below(path)
             there = scan(root, (path,)).files if os.path.isdir(os.path.join(root, path)) else {}
             files |= dict.fromkeys([*gone, *(file for file in there if source.is_asset(file))])
-        return [path for path in files if _is_text(path)]
+        return [path for path in files if is_utf8(path)]
 
     def _change(
         self, generation: str, catalog: Catalog, paths: list[str], base: DefaultTree | None, progress: Progress | None
@@ -380,11 +380,3 @@ def _is_fault(err: BaseException) -> bool:
     if isinstance(err, OSError):
         return isinstance(err, FileNotFoundError)
     return isinstance(err, ValueError | RuntimeError | KeyError) or type(err).__name__ == "PanicException"
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

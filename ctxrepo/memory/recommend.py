@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ctxrepo.asset.fields import DAY
 from ctxrepo.memory.held import Held
 from ctxrepo.memory.merging import provenance
 
@@ -27,7 +28,6 @@ _KIND_REASONS = {
     "fact": "a fact about the work",
 }
 _PERSONAL = re.compile(r"\b(?:i|i'm|my|me|mine|myself)\b|我(?!们)|本人", re.IGNORECASE)
-_DAY = 86_400.0
 _STOOD = 3.0
 
 
@@ -63,7 +63,7 @@ def value(fact: Held, at: float) -> Recommended:
     importance, confidence = fact.number("importance", 0.5), fact.number("confidence", 0.8)
     uses, seen = int(fact.number("uses")), max(1, int(fact.number("seen", 1)))
     sessions = len({place.partition(":")[0] for place in provenance(fact.parsed.fields)})
-    days = (at - fact.created) / _DAY
+    days = (at - fact.created) / DAY
     use = min(1.0, math.log1p(uses) / math.log(11))
     spread = min(1.0, (sessions - 1) / 3 + (seen - 1) / 10)
     score = (0.30 * importance + 0.20 * confidence + 0.30 * use + 0.20 * spread) * _KINDS.get(kind, 0.0)

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any
 
 from ctxrepo import disk
+from ctxrepo.asset.fields import DAY
 
 FOLDER = "sessions"
 KEPT_DAYS = 60
@@ -91,7 +92,7 @@ def sweep(local: str, now: float, kept_days: float = KEPT_DAYS) -> int:
     with suppress(OSError):
         for entry in os.scandir(folder):
             with suppress(OSError):
-                if entry.name != _LOCK and now - entry.stat().st_mtime > kept_days * 86_400:
+                if entry.name != _LOCK and now - entry.stat().st_mtime > kept_days * DAY:
                     os.unlink(entry.path)
                     gone += 1
     return gone

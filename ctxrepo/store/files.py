@@ -47,8 +47,10 @@ class Change:
         return self.before != self.after or self.mode_before not in (None, self.mode)
 
 
-def etag(data: bytes) -> str:
-    """Returns the hash by which a caller names the bytes it saw: git's blob id, in SHA-1."""
+def etag(data: bytes | None) -> str:
+    """Returns the hash by which a caller names the bytes it saw: git's blob id, in SHA-1; `ABSENT` for no file."""
+    if data is None:
+        return ABSENT
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 

@@ -171,7 +171,7 @@ def _attempt(store: Repository, sieve: Sieve, text: str, who: Signature, before:
                 _take_back(store, fresh)
                 return None
             _check_unedited(store, changes)
-            _save(store, _Intent(token, {change.path: _expected(change.before) for change in changes}))
+            _save(store, _Intent(token, {change.path: etag(change.before) for change in changes}))
             _swap(store.git_dir, fresh)
     except BaseException:
         if _marked(store) != token:
@@ -328,7 +328,7 @@ def _followed(store: Repository, path: str, expected: str) -> bool:
         return False
     if before is None and expected != ABSENT:
         return True
-    if _expected(before) != expected:
+    if etag(before) != expected:
         return False
     done = store.git.result("cat-file", "blob", f"HEAD:{path}", ok=(0, 128))
     after = done.stdout if done.returncode == 0 else None
@@ -337,10 +337,6 @@ def _followed(store: Repository, path: str, expected: str) -> bool:
     except Conflict:
         return False
     return True
-
-
-def _expected(data: bytes | None) -> str:
-    return ABSENT if data is None else etag(data)
 
 
 def _fresh(store: Repository, token: str) -> str:

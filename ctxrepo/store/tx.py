@@ -109,7 +109,7 @@ class Tx:
         found = self._look(path)[0]
         if expect is None:
             return
-        if (ABSENT if found is None else etag(found)) != expect:
+        if etag(found) != expect:
             what = "already exists" if expect == ABSENT else "has changed" if found is not None else "is gone"
             raise Conflict(
                 f"{path} {what} since it was last read; nothing was written.",

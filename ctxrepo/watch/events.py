@@ -42,6 +42,8 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
+from ctxrepo.index.scan import is_utf8
+
 Queue = SimpleQueue[tuple[str, str | None]]
 """(store, path in it), (store, None) for all of it, ("", None) for all stores."""
 
@@ -227,7 +229,7 @@ class _Handler(FileSystemEventHandler):
                 inside = path[len(self._folder) :]
                 if _may_be_asset(inside, event.is_directory):
                     known = f"{target.prefix}/{inside}" if target.prefix else inside
-                    queue.put((target.store, known if _is_text(inside) else None))
+                    queue.put((target.store, known if is_utf8(inside) else None))
 
 
 class Complaints(logging.Handler):
@@ -255,15 +257,6 @@ def folder_identity(path: str) -> tuple[int, int] | None:
 def _may_be_asset(path: str, is_folder: bool) -> bool:
     """Whether a path can be an asset or hold some; swap files, backups and hidden folders cannot."""
     return (is_folder or path.endswith(".md")) and not path.startswith(".") and "/." not in path
-
-
-def _is_text(path: str) -> bool:
-    """Whether a path can be named at all; what is not UTF-8 is found, and reported, by a full look."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _inotify_watches() -> int:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ctxrepo.asset.fields import Unfit, instant
+from ctxrepo.asset.fields import DAY, Unfit, instant, stamp
 from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse
 from ctxrepo.asset.ids import tail
 from ctxrepo.errors import Conflict, NotFound, Refused, UsageFault
@@ -24,7 +24,6 @@ from ctxrepo.workspace.layout import MARKER, TEAM, current_folder
 from ctxrepo.workspace.naming import place
 from ctxrepo.workspace.workspace import ALL_AGENTS, Found, Workspace
 
-_DAY = 86_400
 _MOST_COMMITS = 1000
 
 
@@ -235,7 +234,7 @@ def _operation(workspace: Workspace, ref: str) -> tuple[str, LogEntry]:
 def _row(store: str, entry: LogEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
-        "time": entry.time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": stamp(entry.time),
         "store": store,
         "op": entry.op,
         "actor": entry.actor,
@@ -282,7 +281,7 @@ def _age(fields: Mapping[str, Any], now: float) -> list[str]:
         return []
     age = ""
     try:
-        days = int((now - instant(created)) // _DAY)
+        days = int((now - instant(created)) // DAY)
         age = f", {days} day{'s' * (days != 1)} ago" if days > 0 else ", today" if days == 0 else ""
     except Unfit:
         pass

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 from ctxrepo import settings as settings_tables
 from ctxrepo.asset.check import Problem, unreadable
+from ctxrepo.asset.fields import stamp
 from ctxrepo.asset.frontmatter import FrontmatterError, decode
 from ctxrepo.asset.ids import new_id
 from ctxrepo.errors import Invalid, NotFound, UsageFault
@@ -98,7 +99,7 @@ class Workspace:
 
     def stamp(self) -> str:
         """The clock's time as every asset writes it: RFC 3339, UTC, to the second."""
-        return self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return stamp(self.now)
 
     def new_id(self) -> str:
         """A new ULID of this moment."""

@@ -15,8 +15,10 @@ nightly commit; what is stored is use: how often and when last it was recalled, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ctxrepo.asset.fields import stamp
 from ctxrepo.asset.frontmatter import parse, render
 from ctxrepo.asset.kinds import values
 from ctxrepo.memory import usage
@@ -119,7 +121,7 @@ def _used(facts: Sequence[Held], events: Mapping[str, Sequence[tuple[float, bool
         recalled = len(new) - answered
         changes: dict[str, Any] = {
             "uses": int(fact.number("uses")) + max(recalled, answered),
-            "last_used": _stamp(last),
+            "last_used": stamp(datetime.fromtimestamp(int(last), UTC)),
         }
         importance = _risen(fact.number("importance", 0.5), recalled)
         if importance != fact.number("importance", 0.5):
@@ -138,12 +140,6 @@ def _risen(value: float, times: int, highest: float = _HIGHEST) -> float:
     return round(highest - (highest - value) * (1 - _RISE) ** min(times, 5), 3)
 
 
-def _stamp(seconds: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _write(workspace: Workspace, facts: Sequence[Held], made: Draft) -> dict[str, Any]:
     """Writes what still rests on unchanged files, in one commit."""
     store = workspace.memory_store
@@ -152,7 +148,7 @@ def _write(workspace: Workspace, facts: Sequence[Held], made: Draft) -> dict[str
         kept, left = [], []
         for group in made.groups:
             paths = {path for decision in group for path in decision.edits}
-            moved = [path for path in sorted(paths) if _etag(tx.read(path)) != made.expected[path]]
+            moved = [path for path in sorted(paths) if etag(tx.read(path)) != made.expected[path]]
             if moved:
                 left += moved
                 continue
@@ -161,7 +157,7 @@ def _write(workspace: Workspace, facts: Sequence[Held], made: Draft) -> dict[str
                 tx.write(path, made.content[path], made.expected[path])
         written = []
         for page in made.pages if not left else ():
-            if _etag(tx.read(page.path)) == page.etag:
+            if etag(tx.read(page.path)) == page.etag:
                 tx.write(page.path, page.content.encode(), page.etag or ABSENT)
                 written.append(page)
         decisions = [decision for group in kept for decision in group]
@@ -174,10 +170,6 @@ def _write(workspace: Workspace, facts: Sequence[Held], made: Draft) -> dict[str
         if len(decisions) > _NAMED:
             tx.trailer("Ctx-Decision", f"and {len(decisions) - _NAMED} more, see the files")
     return _told(facts, kept, written, left, tx.commit_id)
-
-
-def _etag(data: bytes | None) -> str:
-    return ABSENT if data is None else etag(data)
 
 
 def _told(

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ctxrepo.asset.fields import DAY
 from ctxrepo.asset.frontmatter import render
 from ctxrepo.memory import usage
 from ctxrepo.memory.consolidation.planning import Decision
@@ -32,8 +33,7 @@ from ctxrepo.workspace.workspace import Workspace
 OP = "memory.forget"
 DAYS = 180.0
 IMPORTANCE = 0.3
-TASK_DAYS = 60.0
-_DAY = 86_400.0
+TASKDAYS = 60.0
 _NAMED = 100  # facts named in the commit
 
 
@@ -133,8 +133,8 @@ def view(fact: Held, how: Forgetting, at: float) -> dict[str, Any]:
         "entities": fact.lines("entities"),
         "importance": fact.number("importance", 0.5),
         "confidence": fact.number("confidence", 0.8),
-        "age": max(0.0, at - fact.created) / _DAY,
-        "idle": max(0.0, at - latest) / _DAY,
+        "age": max(0.0, at - fact.created) / DAY,
+        "idle": max(0.0, at - latest) / DAY,
         "uses": int(fact.number("uses")),
         "status": str(fact.fields["status"]),
         "ended": fact.fields["project"] in how.ended,
@@ -144,7 +144,7 @@ def view(fact: Held, how: Forgetting, at: float) -> dict[str, Any]:
 
 def _by_default(seen: Mapping[str, Any], how: Forgetting) -> str | None:
     kind, idle = seen["kind"], seen["idle"]
-    if kind == "task-state" and idle >= TASK_DAYS:
+    if kind == "task-state" and idle >= TASKDAYS:
         return f"a task state that nobody recalled for {idle:.0f} days"
     if kind in ("fact", "experience") and how.days and idle >= how.days and seen["importance"] <= how.importance:
         return f"importance {seen['importance']:g}, and nobody recalled it for {idle:.0f} days"

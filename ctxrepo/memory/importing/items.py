@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from ctxrepo.asset import fields
 from ctxrepo.asset.frontmatter import FrontmatterError, decode
 from ctxrepo.errors import Invalid, NotFound
 
@@ -149,7 +150,7 @@ def stamp(value: object) -> str:
             when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         return ""
-    return when.strftime("%Y-%m-%dT%H:%M:%SZ") if when.year >= 1990 else ""
+    return fields.stamp(when) if when.year >= 1990 else ""
 
 
 def texts(value: object) -> tuple[str, ...]:
