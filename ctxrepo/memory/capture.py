@@ -30,7 +30,8 @@ from ctxrepo.memory.extraction.transcript import Turn, turns
 from ctxrepo.memory.facts import EVERYWHERE, file_name, month_folder, new_header, superseding
 from ctxrepo.memory.merging import merged_fields, provenance
 from ctxrepo.memory.rulebook import read_rules
-from ctxrepo.memory.rules.rules import Known, Rule, first_match, rules_of
+from ctxrepo.memory.rules.page import rules_of
+from ctxrepo.memory.rules.rule import Known, Rule, first_match
 from ctxrepo.memory.screening import refuse_unfit
 from ctxrepo.store.files import ABSENT, etag
 from ctxrepo.store.tx import Tx

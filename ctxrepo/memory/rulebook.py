@@ -12,7 +12,9 @@ from ctxrepo.asset.frontmatter import Parsed, decode, parse
 from ctxrepo.errors import NotFound
 from ctxrepo.memory.consolidation.forget import Forgetting, view
 from ctxrepo.memory.held import read_all
-from ctxrepo.memory.rules.rules import Rule, RuleError, known, make_rule, rules_of, with_rule, without_rule
+from ctxrepo.memory.rules.grammar import RuleError, make_rule
+from ctxrepo.memory.rules.page import rules_of, with_rule, without_rule
+from ctxrepo.memory.rules.rule import Rule, known
 from ctxrepo.memory.screening import refuse_unseen
 from ctxrepo.workspace.workspace import Workspace
 
@@ -33,7 +35,7 @@ class Rulebook:
         """Adds a rule, or replaces the one of that name.
 
         Args:
-            when: the condition, see `ctxrepo.memory.rules`.
+            when: the condition, see `ctxrepo.memory.rules.grammar`.
             do: ignore, remember, forget or keep.
             kind, importance: what `remember` gives to what it keeps.
 

@@ -16,7 +16,7 @@ from ctxrepo.memory.capture import Capture
 from ctxrepo.memory.extraction.extract import Extracted
 from ctxrepo.memory.extraction.transcript import Turn
 from ctxrepo.memory.rulebook import Rulebook
-from ctxrepo.memory.rules.rules import RuleError
+from ctxrepo.memory.rules.grammar import RuleError
 from ctxrepo.memory.sessions import has_upload, mark_upload, sweep, take_upload
 from ctxrepo.recall.fence import injection
 from tests.memory.conftest import PROJECT

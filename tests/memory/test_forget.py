@@ -14,7 +14,7 @@ from ctxrepo.memory import usage
 from ctxrepo.memory.consolidation.consolidate import consolidate
 from ctxrepo.memory.consolidation.forget import Forgetting, forget, forgotten
 from ctxrepo.memory.held import Held, read_all
-from ctxrepo.memory.rules.rules import parse_rule
+from ctxrepo.memory.rules.grammar import parse_rule
 from ctxrepo.store import history
 
 STORE = "memory/me"

@@ -10,18 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxrepo.asset.frontmatter import parse
+from ctxrepo.memory.rules.grammar import RuleError, make_rule, parse_rule
+from ctxrepo.memory.rules.page import rules_of, with_rule, without_rule
 from ctxrepo.memory.rules.pattern import Pattern, PatternError
-from ctxrepo.memory.rules.rules import (
-    Known,
-    RuleError,
-    first_match,
-    forget_rule,
-    make_rule,
-    parse_rule,
-    rules_of,
-    with_rule,
-    without_rule,
-)
+from ctxrepo.memory.rules.rule import Known, first_match, forget_rule
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,6 @@ class Digest:
     contrast: bool = False  # "not A but B"
     negated: bool = False
     limits: set[str] = field(default_factory=set)  # words of condition and limit
-    passive: bool = False
     member: bool = False  # "is a …"
 
     @property
@@ -139,7 +138,6 @@ def _place(found: Digest, units: list[Unit], aside: bool) -> None:
     """Adds a clause's units to a digest, on the left until the first verb, on the right after it."""
     by = next((at for at, unit in enumerate(units) if unit.sort == "role" and unit.key == "by"), None)
     if by is not None:
-        found.passive = True
         units = _active(units, by)
     part: Part | None = None
     if found.right and not any(unit.sort == "verb" for unit in units):

@@ -26,7 +26,8 @@ from ctxrepo.memory import usage
 from ctxrepo.memory.consolidation.planning import Decision
 from ctxrepo.memory.consolidation.restraint import alone, brought_back
 from ctxrepo.memory.held import ALIVE, Held, moment, read_all, read_one
-from ctxrepo.memory.rules.rules import Rule, first_match, forget_rule, known, rules_of
+from ctxrepo.memory.rules.page import rules_of
+from ctxrepo.memory.rules.rule import Rule, first_match, forget_rule, known
 from ctxrepo.store.files import etag
 from ctxrepo.workspace.workspace import Workspace
 
