@@ -22,18 +22,9 @@ from ctxrepo.index.writer import StoreIndex
 from ctxrepo.text.analyzer import query_terms
 from ctxrepo.watch import WatchedStore, Watcher
 from ctxrepo.watch.jobs import MANY, SETTLE, SETTLE_MOST, Job
+from tests.support.live import eventually
 
 EVERYTHING = Scope(places=None, agents=None, now=None)
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether `holds` becomes true in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.01)
-    return holds()
 
 
 class Bench:
