@@ -16,7 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from ctxrepo.asset.check import check
@@ -24,6 +24,7 @@ from ctxrepo.asset.frontmatter import FrontmatterError, decode, parse, render
 from ctxrepo.index.reader import Reader, Scope
 from ctxrepo.memory import sessions
 from ctxrepo.memory.comparison.compare import better_wording, digest, relation
+from ctxrepo.memory.extraction import moments
 from ctxrepo.memory.extraction.extract import EVERYWHERE as EVERYWHERE_SCOPE
 from ctxrepo.memory.extraction.extract import PROJECT, Extracted, extract, statements, supported
 from ctxrepo.memory.extraction.transcript import Turn, turns
@@ -236,12 +237,12 @@ class _Run:
         if turn.uploads is not None or not turn.session:
             return bool(turn.uploads)
         self._consulted.add(turn.session)
-        start = _seconds(turn.time)
-        end = _seconds(following.time) if following else None
+        start = moments.seconds(turn.time)
+        end = moments.seconds(following.time) if following else None
         return sessions.has_upload(self._workspace.layout.local, turn.session, start, end)
 
     def _turn(self, turn: Turn, before: str) -> None:
-        today = _day(turn.time) or self._workspace.now.date()
+        today = moments.day(turn.time) or self._workspace.now.date()
         safe = turn._replace(user=mask(turn.user), assistant=mask(turn.assistant))
         found = extract(safe, today=today, before=mask(before))
         if self._propose is not None:
@@ -324,7 +325,7 @@ class _Run:
         header = new_header(
             fact_id=workspace.new_id(),
             kind=one.kind,
-            now=_stamp(turn.time, self._now),
+            now=moments.stamp(turn.time, self._now),
             project=self._project(one),
             agent=workspace.agent,
             source=f"{_source(workspace)} via {one.by}" if one.by else _source(workspace),
@@ -462,30 +463,3 @@ def _source(workspace: Workspace) -> str:
 
 def _squeezed(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
-
-
-def _moment(time: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(time.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    if not 1970 <= found.year < 9000:  # a clock that was never set; the ends of the calendar overflow
-        return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
-
-
-def _seconds(time: str) -> float | None:
-    found = _moment(time) if time else None
-    return found.timestamp() if found else None
-
-
-def _day(time: str) -> date | None:
-    found = _moment(time) if time else None
-    return found.date() if found else None
-
-
-def _stamp(time: str, now: str) -> str:
-    """When a turn was said, as assets write it; now when nobody noted it or the clock was ahead."""
-    found = _moment(time) if time else None
-    said = found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if found else now
-    return min(said, now)
