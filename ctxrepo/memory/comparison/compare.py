@@ -12,7 +12,9 @@ not.  A language model may be asked about the rest (`memory.consolidate`); nothi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from ctxrepo.memory.comparison.digest import Digest, Part, digest
@@ -25,6 +27,7 @@ Rarity = Callable[[str], float]
 _TURNS = frozenset({"turn", "move", "replace", "cease"})
 _DIRECTED = ("to", "from", "before", "after", "above", "below", "then")
 _LIST = re.compile(r"\b(?:and|or)\b|[和与及或、&+,，/]", re.IGNORECASE)
+_JOINT = re.compile(r"\b(?:and|or|but|while)\b|[和与與及或而、&,，;；。]|[.:：]\s", re.IGNORECASE)
 _TEMPORAL = ("weekday", "time", "date", "day", "month", "relative", "daypart", "frequency")
 
 
@@ -358,13 +361,39 @@ def _crossed(pair: _Pair) -> bool:
         one, other = heads_old.get(role), heads_new.get(role)
         if one and other and not one & other and one <= said_new and other <= said_old:
             return True
-    return _reversed(old, new)
+    return _reversed(old, new) or _exchanged(old, new)
+
+
+def _exchanged(old: Digest, new: Digest) -> bool:
+    """Whether two statements exchange something: A on Monday and B on Friday, A on Friday and B on Monday."""
+    one, other = _statements(old), _statements(new)
+    links = {(("old", one[key]), ("new", other[key])) for key in one.keys() & other.keys()}
+    while ends := {end for end, count in Counter(chain.from_iterable(links)).items() if count == 1}:
+        links = {link for link in links if not ends.intersection(link)}
+    return bool(links)  # going around: each statement shares with two of the other fact
+
+
+def _statements(fact: Digest) -> dict[str, int]:
+    """Which statement of a fact a word stands in, for words that stand in one only."""
+    said = [digest(text) for text in _JOINT.split(fact.text)]
+    places: dict[str, list[int]] = {}
+    for number, statement in enumerate(said):
+        for key in {*statement.weights, *statement.verbs}:
+            places.setdefault(key, []).append(number)
+    return {key: numbers[0] for key, numbers in places.items() if len(numbers) == 1}
 
 
 def _reversed(old: Digest, new: Digest) -> bool:
-    """Whether two words change places inside one part that is no list: cats more than dogs, dogs more than cats."""
+    """Whether two words change places inside one part that is no list: cats more than dogs, dogs more than cats.
+
+    Values of one kind may not change places anywhere: shelf 1 in room 4, shelf 4 in room 1.
+    """
     if _LIST.search(old.text) and _LIST.search(new.text):
         return False
+    for kind in set(old.kinds.values()):
+        values = [key for key in old.weights if old.kinds.get(key) == kind and new.kinds.get(key) == kind]
+        if values != sorted(values, key=list(new.weights).index):
+            return True
     for one in (old.left, *(part.keys for part in old.right)):
         for other in (new.left, *(part.keys for part in new.right)):
             common = [key for key in _lasting(old, one) if key in other]
