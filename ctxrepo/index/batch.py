@@ -84,7 +84,7 @@ class Batch:
             self._first_new = catalog.mark(paths)
             catalog.set_meta("in_flight", "1")
         try:
-            with catalog.writing():
+            with generations.system_faults(), catalog.writing():
                 for start in range(0, len(paths), _CHUNK):
                     self._take(paths[start : start + _CHUNK], start, len(paths))
                 self._commit()

@@ -10,8 +10,10 @@ calls. What that cannot see (a flipped byte) shows up when it is read, and the r
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ from ctxrepo.index import place
 from ctxrepo.index.catalog import Catalog
 from ctxrepo.index.schema import schema
 
+_SYSTEM_FAULT = re.compile(r"\(os error (\d+)\)")
 _DEAD = 20_000  # deleted documents that may lie around on top of as many as there are living ones
 
 
@@ -33,6 +36,22 @@ class IndexBusy(CtxError):
 
     def __init__(self) -> None:
         super().__init__("Another process is writing the search index.", hint="ctxrepo sync")
+
+
+@contextmanager
+def system_faults() -> Iterator[None]:
+    """Gives back as an OSError what the system refused (no space, no right) and tantivy wrapped in a ValueError.
+
+    A file that is missing stays a ValueError: that is damage of the index, and a rebuild mends it.
+    """
+    try:
+        yield
+    except ValueError as err:
+        found = _SYSTEM_FAULT.search(str(err))
+        number = int(found[1]) if found else errno.ENOENT
+        if number == errno.ENOENT:
+            raise
+        raise OSError(number, os.strerror(number)) from err
 
 
 @contextmanager

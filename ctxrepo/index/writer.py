@@ -305,7 +305,7 @@ class StoreIndex:
         return _report(outcome, catalog)
 
     def _rebuild(self, base: DefaultTree | None, progress: Progress | None, reason: str) -> SyncReport:
-        with generations.building(self.folder) as generation:
+        with generations.system_faults(), generations.building(self.folder) as generation:
             with Catalog(os.path.join(generation, place.CATALOG)) as catalog:
                 if base is not None:
                     _move_base(catalog, base)
