@@ -321,5 +321,6 @@ def test_a_clock_at_the_end_of_the_calendar_counts_as_none(repo: ContextReposito
 
 def test_half_a_character_costs_its_sentence_only(repo: ContextRepository) -> None:
     """Hosts cut texts in the middle of an emoji; JSON can hold the half, a file cannot."""
-    say(repo, "I prefer \ud83d tea. I prefer dark roast coffee in the morning.")
+    names = {"session": "half \ud83d", "cwd": "/\ud83d", "time": "\ud83d"}
+    say(repo, "I prefer \ud83d tea. I prefer dark roast coffee in the morning.", **names)
     assert facts(repo) == ["I prefer dark roast coffee in the morning"]

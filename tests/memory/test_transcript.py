@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ctxrepo.errors import Invalid
+from ctxrepo.memory.extraction.sentences import sentences
 from ctxrepo.memory.extraction.transcript import Turn, clean, is_machine_made, turns
 
 BLOCK = (
@@ -140,9 +141,10 @@ def test_data_nested_beyond_reason_are_no_transcript(nested: str) -> None:
     assert [turn.user for turn in turns(lines(user("I prefer tea.")) + "\n" + nested)] == ["I prefer tea."]
 
 
-@pytest.mark.parametrize("run", [" " * 200_000, "\n" * 200_000, "memory/me/facts/" * 10_000])
+@pytest.mark.parametrize("run", [" " * 200_000, "\n" * 200_000, "memory/me/facts/" * 10_000, "://" * 50_000])
 def test_a_long_run_of_anything_takes_no_time(run: str) -> None:
     """A pasted log may hold hundreds of thousands of blanks."""
     before = time.process_time()
-    turns({"user": run + "I prefer tea.", "assistant": ""})
+    (turn,) = turns({"user": run + "I prefer tea.", "assistant": ""})
+    sentences(turn.user)
     assert time.process_time() - before < 1

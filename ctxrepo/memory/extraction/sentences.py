@@ -121,6 +121,8 @@ def _without_payload(part: str) -> tuple[str, bool]:
     """A sentence up to the colon behind which the object of a request stands, and whether there was one."""
     for colon in re.finditer(r"[:：](?=\s*\S)", part):
         head = part[: colon.end()]
+        if len(head) > LONGEST:
+            break
         if _PAYLOAD.search(head) and _REQUEST.match(head) and not _RULE_LIKE.search(head):
             return head, True
     return part, False

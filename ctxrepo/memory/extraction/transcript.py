@@ -211,8 +211,9 @@ def _of_json(whole: object, session: str) -> list[Turn]:
 
 
 def _line(value: object) -> str:
-    """A name as one line; "" for what is none."""
-    return " ".join(str(value).split())[:200] if isinstance(value, str | int) else ""
+    """A name as one line, with `?` for half a character; "" for what is none."""
+    text = str(value).encode("utf-8", "replace").decode() if isinstance(value, str | int) else ""
+    return " ".join(text.split())[:200]
 
 
 def _rows(text: str) -> Iterator[object]:
