@@ -255,6 +255,7 @@ def _because(fields: Mapping[str, Any], found: Found, now: float) -> list[str]:
         project, agent = found.entry.project or "*", found.entry.agent or "*"
         where = "in every project" if project == "*" else f"in project {project}"
         said.append(f"Holds {where}, for {'every agent' if agent == '*' else f'agent {agent}'}.")
+        said += _use(fields)
     if fields.get("reason"):
         said.append(f"Reason: {str(fields['reason']).rstrip('.。')}.")
     if found.store == TEAM:
@@ -288,6 +289,15 @@ def _age(fields: Mapping[str, Any], now: float) -> list[str]:
     updated = fields.get("updated")
     changed = f"; last changed {updated}" if updated and updated != created else ""
     return [f"Created {created}{age}{changed}."]
+
+
+def _use(fields: Mapping[str, Any]) -> list[str]:
+    """How often a fact was said and recalled, as the last consolidation counted it."""
+    said = [f"Said {fields['seen']} times."] if fields.get("seen", 1) not in (1, "1") else []
+    if fields.get("uses"):
+        last = f", last {fields['last_used']}" if fields.get("last_used") else ""
+        said.append(f"Recalled {fields['uses']} time{'s' * (fields['uses'] != 1)}{last}.")
+    return said
 
 
 def _validity(fields: Mapping[str, Any], now: float) -> str:

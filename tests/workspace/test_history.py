@@ -112,6 +112,16 @@ def test_show_of_shared_assets_says_whether_they_are_reviewed(repo: ContextRepos
     assert "Not reviewed: the default branch does not hold it so." in repo.why("knowledge/ops/backup.md")["because"]
 
 
+def test_why_tells_how_often_a_fact_was_said_and_recalled(repo: ContextRepository, team: Path) -> None:
+    """As the last consolidation counted it; a fact that nobody recalled yet says nothing about it."""
+    path = repo.memory.add("Staging is frozen")["path"]
+    assert not any(line.startswith(("Said", "Recalled")) for line in repo.why(path)["because"])
+    file = team / path
+    file.write_text(file.read_text().replace("source: cli\n", "source: cli\nseen: 3\nuses: 2\nlast_used: 2026-11-28\n"))
+
+    assert {"Said 3 times.", "Recalled 2 times, last 2026-11-28."} <= set(repo.why(path)["because"])
+
+
 def test_why_tells_source_age_validity_and_reason(repo: ContextRepository, clock: Clock) -> None:
     """In sentences that the header backs."""
     fact = repo.memory.add(
