@@ -35,7 +35,8 @@ class Hidden(NamedTuple):
     @property
     def name(self) -> str:
         """The code point and what Unicode calls it, such as `U+200B ZERO WIDTH SPACE`."""
-        return f"U+{ord(self.char):04X} {unicodedata.name(self.char, 'control character')}"
+        unnamed = "half of a surrogate pair" if unicodedata.category(self.char) == "Cs" else "control character"
+        return f"U+{ord(self.char):04X} {unicodedata.name(self.char, unnamed)}"
 
 
 def find_hidden(text: str) -> list[Hidden]:

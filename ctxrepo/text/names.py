@@ -141,8 +141,6 @@ def _segment_fault(part: str) -> str | None:
         return f"holds the hidden character {found[0].name}"
     if "\n" in part or "\t" in part or "\r" in part:
         return "holds a line break or a tab"
-    if any(0xD800 <= ord(char) < 0xE000 for char in part):
-        return "is not valid Unicode"
     if match := _FORBIDDEN.search(part):
         return f"holds {match.group()!r}, which not every system allows"
     if part != part.strip() or part.endswith("."):

@@ -62,7 +62,7 @@ BAD = {
     "a\u202eb": "RIGHT-TO-LEFT OVERRIDE",
     "e\u0301": "NFC",
     "x" * 65: "longer than 64",
-    "\ud800": "not valid Unicode",
+    "\ud800": "half of a surrogate pair",
     ".git": "begins with",
     "git~1": "reserved",
 }
