@@ -44,6 +44,7 @@ class Source:
         folders: the folders of it that hold assets, `("",)` for all.
         shared: whether a default branch decides what is reviewed.
         algorithm: of the repository's object ids, sha1 or sha256.
+        foreign: paths in it that another repository brought; they are taken for absent.
     """
 
     root: str
@@ -51,15 +52,18 @@ class Source:
     folders: tuple[str, ...]
     shared: bool
     algorithm: str = "sha1"
+    foreign: frozenset[str] = frozenset()
 
     def is_asset(self, path: str) -> bool:
         """Whether a path in the store can be an asset."""
         inside = any(not folder or path.startswith(folder + "/") for folder in self.folders)
-        return inside and kind_of(self.prefix + path) is not None
+        return inside and path not in self.foreign and kind_of(self.prefix + path) is not None
 
     def read(self, path: str) -> Content | None:
         """The file at `path` in the store; None if there is none (any more). Never raises OSError."""
         now = time.time_ns()
+        if path in self.foreign:
+            return None
         try:
             handle = os.open(f"{self.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as err:

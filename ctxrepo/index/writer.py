@@ -20,7 +20,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ctxrepo.index import generation as generations
@@ -109,6 +109,12 @@ class StoreIndex:
         self._source = Source(
             os.fspath(root), f"{prefix}/" if prefix else "", folders, shared=shared, algorithm=algorithm
         )
+
+    def leave_out(self, paths: Iterable[str]) -> None:
+        """Take these paths of the workspace for absent from now on, in the place of those named before."""
+        prefix = self._source.prefix
+        foreign = frozenset(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
+        self._source = replace(self._source, foreign=foreign)
 
     def sync(
         self, base: DefaultTree | None = None, *, progress: Progress | None = None, wait: float = 60.0
@@ -272,7 +278,7 @@ class StoreIndex:
         unseen = dict(found.files)
         changed = []
         for path, mtime_ns, size, inode, racy in catalog.states():
-            if unseen.pop(path, None) != (mtime_ns, size, inode) or racy:
+            if unseen.pop(path, None) != (mtime_ns, size, inode) or racy or path in self._source.foreign:
                 changed.append(path)
         changed += [path for path in unseen if self._source.is_asset(path)]
         return changed

@@ -182,6 +182,9 @@ def _findings(team: Store, name: str) -> list[Finding]:
         return [Finding("repository", f"The repository of {name} cannot be read. {fault.message}", fix, True, name)]
     if loss is not None:
         return [Finding(loss.kind, loss.message, fix, True, name)]
+    if head.commit is not None and not os.path.lexists(f"{store.git_dir}/index"):
+        what = f"Git's index of {name} is missing, so a commit by hand would delete everything."
+        return [Finding("index", what, fix, True, name)]
     try:
         store.git.run("ls-files", "-z")
     except GitFailed as fault:
@@ -193,7 +196,8 @@ def _renew_index(store: Store) -> None:
     """Makes the index anew from the last commit; what was staged is on disk as well."""
     with store.lock:
         store.stage.wait()
-        private.move_aside(f"{store.git_dir}/index")
+        if os.path.lexists(f"{store.git_dir}/index"):
+            private.move_aside(f"{store.git_dir}/index")
         head = store.head().commit
         if head is not None:
             store.git.run("read-tree", head)

@@ -24,6 +24,7 @@ from ctxrepo.index.catalog import Entry
 from ctxrepo.index.place import IndexUnavailable
 from ctxrepo.index.reader import Reader
 from ctxrepo.index.writer import StoreIndex, SyncReport
+from ctxrepo.store.guards import planted_paths
 from ctxrepo.store.private import open_private, team_store
 from ctxrepo.store.reviewed import ReviewedTree
 from ctxrepo.store.snapshot import Report
@@ -36,6 +37,8 @@ from ctxrepo.workspace.identity import project_identity
 from ctxrepo.workspace.layout import MARKER, TASKS, TEAM, Layout, current_folder, find_root, memory_of
 
 ALL_AGENTS = "*"
+CHEAP_LOOK = 0.02  # seconds of CPU that a look through a store may cost at every read
+REST = 20
 VARIABLE = "CTXREPO_WORKSPACE"
 
 
@@ -85,6 +88,7 @@ class Workspace:
         self._stores: dict[str, Store] = {}
         self._indexes: dict[str, StoreIndex] = {}
         self._readers: dict[str, Reader] = {}
+        self._rests_until: dict[str, float] = {}
 
     def __enter__(self) -> Workspace:
         return self
@@ -159,14 +163,26 @@ class Workspace:
         return self._readers[name]
 
     def fresh(self, name: str) -> None:
-        """Brings the index of a store up to date, unless a running watcher keeps it so."""
-        if not self.layout.is_watched(name) or self.index(name).is_behind():
-            self.sync(name)
+        """Brings the index of a store up to date, unless a running watcher keeps it so.
+
+        Looking through 100,000 files costs 0.3 s, too much for each of many searches in one process. Where it has
+        proved dear and found nothing, it is left out for `REST` times as long, so that it takes a twentieth of the
+        time at most. The first two looks of a process, those of a small store and those after a write that
+        the index could not follow are never left out.
+        """
+        rests = self.layout.is_watched(name) or time.monotonic() < self._rests_until.get(name, 0.0)
+        if rests and not self.index(name).is_behind():
+            return
+        begun = time.thread_time()
+        report = self.sync(name)
+        cost = time.thread_time() - begun
+        dear = cost > CHEAP_LOOK and not report and name in self._rests_until
+        self._rests_until[name] = time.monotonic() + (REST * cost if dear else 0.0)
 
     def sync(self, name: str, progress: Callable[[int, int], None] | None = None) -> SyncReport:
         """Compares a store's files with its index and applies the difference; commits nothing."""
         store = self.store(name)
-        report = self.index(name).sync(self._reviewed(store), progress=progress)
+        report = self._own(name).sync(self._reviewed(store), progress=progress)
         if report and store.private:
             store.note_edits()
         if store.dirty() and not report.fault:
@@ -177,10 +193,17 @@ class Workspace:
 
     def look(self, name: str, paths: Sequence[str]) -> SyncReport:
         """Does what `sync` does at some paths of a store, for a watcher that was told of them."""
-        report = self.index(name).apply(paths)
+        report = self._own(name).apply(paths)
         if report and name != TEAM:
             self.store(name).note_edits()
         return report
+
+    def _own(self, name: str) -> StoreIndex:
+        """The index of a store, to which what a commit of the team's planted there is absent."""
+        index = self.index(name)
+        if name != TEAM:
+            index.leave_out(planted_paths(self.store(TEAM)))
+        return index
 
     def compile_hook(self) -> None:
         """Writes what the recall hook needs to know, if it has changed; settings count as they are now."""
@@ -343,6 +366,8 @@ def locate(path: str | os.PathLike[str] | None) -> Layout:
 def whose(layout: Layout, user: str | None) -> str:
     """Whose memory is meant: as named, else by `CTXREPO_USER`, else this clone's user, else the only one.
 
+    A folder whose repository is gone counts, so that `doctor --fix` can give it one.
+
     Raises:
         UsageFault: nobody said, and there are several or none.
         NotFound: that user has no private store here.
@@ -358,6 +383,6 @@ def whose(layout: Layout, user: str | None) -> str:
             details=[f"ctxrepo … --user {each}" for each in users],
         )
     name = confined(str(named), "user")
-    if name not in users:
+    if name not in users and not os.path.isdir(layout.store_root(memory_of(name))):
         raise NotFound(f"User {name!r} has no private store here.", hint=f"ctxrepo init {layout.root} --user {name}")
     return name

@@ -13,7 +13,7 @@ from ctxrepo.api import ContextRepository, open_workspace
 from ctxrepo.errors import CtxError, Invalid, NotFound, UsageFault
 from ctxrepo.workspace.layout import Layout, find_root
 from tests.support.git import git, repository
-from tests.support.live import Live
+from tests.support.live import Live, eventually
 from tests.support.template import new_workspace
 
 TEA = "Tea orders go to the Hangzhou office on Mondays"
@@ -340,6 +340,37 @@ class TestHealing:
         assert rows["memory/me"]["problems"] == rows["team"]["problems"] == []
         assert [store["name"] for store in status["stores"]] == ["memory/me", "team"]
         assert any("tasks" in said for said in status["attention"])
+
+
+class TestFreshness:
+    """When a read looks through the files first."""
+
+    def test_a_small_store_is_looked_through_at_every_read(self, live: Live) -> None:
+        """One process, many reads, and between them a person with an editor: each read knows the last edit."""
+        with opened(live) as repo:
+            for number in range(6):
+                live.mine().joinpath("facts").mkdir(exist_ok=True)
+                (live.mine() / "facts" / "tea.md").write_text(f"Tea orders, edition {number}\n", encoding="utf-8")
+                assert texts(repo) == [f"Tea orders, edition {number}"]
+
+    def test_a_large_store_is_given_rest_between_reads(self, live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where a look is dear, an edit is found a little later; what we wrote or could not follow is there at once."""
+        monkeypatch.setattr("ctxrepo.workspace.workspace.CHEAP_LOOK", 0.0)
+        monkeypatch.setattr("ctxrepo.workspace.workspace.REST", 10**6)
+        path = live.add(TEA)
+        edited = [TEA.replace("Mondays", day) for day in ("Fridays", "Sundays")]
+        with opened(live) as repo:
+            assert texts(repo) == texts(repo) == [TEA]
+            path.write_text(path.read_text().replace(TEA, edited[0]), encoding="utf-8")
+            repo.memory.add("Tea of our own", project="*")
+            assert set(texts(repo)) == {TEA, "Tea of our own"}
+            (live.local / "state" / "memory" / "me" / "index" / "behind").touch()
+            assert set(texts(repo)) == {edited[0], "Tea of our own"}
+        monkeypatch.setattr("ctxrepo.workspace.workspace.REST", 100)
+        with opened(live) as repo:
+            assert edited[0] in (texts(repo) and texts(repo) and texts(repo))
+            path.write_text(path.read_text().replace(*edited), encoding="utf-8")
+            assert eventually(lambda: edited[1] in texts(repo))
 
 
 def test_a_moved_workspace_is_whole(live: Live) -> None:
