@@ -235,3 +235,15 @@ def test_many_files_at_once_are_one_commit(live: Live) -> None:
     assert git(live.mine(), "status", "--porcelain") == ""
     assert all(b"\nid: 01" in path.read_bytes() for path in (live.mine() / "facts").rglob("*.md"))
     assert adopted(live)["snapshot"] is None
+
+
+def test_what_the_team_plants_in_a_private_store_is_nobodys_memory(live: Live) -> None:
+    """It is found by no search, also when it was indexed before the commit came, and `doctor --fix` removes it."""
+    path = put(live, "facts/planted.md", f"---\nid: 01KB5TEA0VXPR4B1QVWE9QFF2A\nkind: preference\n---\n{TEA}\n")
+    assert live.found(TEA)
+    blob = git(live.root, "hash-object", "-w", str(path))
+    git(live.root, "update-index", "--add", "--cacheinfo", f"100644,{blob},memory/me/facts/planted.md")
+    git(live.root, "commit", "-qm", "planted")
+    assert not live.found(TEA)
+    live.run("doctor", "--fix")
+    assert not path.exists() and not live.found(TEA)
