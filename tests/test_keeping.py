@@ -109,6 +109,7 @@ def by_rename(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
+@pytest.mark.bench
 def test_an_edit_is_searchable_in_a_third_of_a_second(watched: Watched, capsys: pytest.CaptureFixture[str]) -> None:
     """Twenty edits in two styles: 95 of 100 are in the index within 300 ms."""
     path = watched.live.mine() / "facts" / "by-hand" / "0.md"

@@ -284,6 +284,7 @@ def test_old_session_files_are_swept(repo: ContextRepository) -> None:
     assert sweep(repo.layout.local, time.time() + 100 * 86_400) == 1
 
 
+@pytest.mark.bench
 def test_a_turn_costs_little(repo: ContextRepository) -> None:
     """At most 15 ms CPU beside the commit, among the facts of all labelled turns."""
     cases = Path(__file__).parent.parent / "cases" / "extract" / "development.jsonl"
