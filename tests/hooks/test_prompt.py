@@ -125,7 +125,7 @@ def test_what_no_person_wrote_gets_nothing(live: Live, fields: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
-    "beginning", ["<3 ", "/etc/hosts 里没有: ", "/work/x.py:12 ", "< 5 people: ", "<T> of ", "[1] "]
+    "beginning", ["<3 ", "/etc/hosts 里没有: ", "/srv/x.py:12 ", "< 5 people: ", "<T> of ", "[1] "]
 )
 def test_what_only_looks_like_it_is_answered(live: Live, beginning: str) -> None:
     """A prompt may begin with a path, a heart, a type or a footnote."""
